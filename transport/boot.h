@@ -1,0 +1,63 @@
+/* boot.h - who this process is, who its peers are, and how the library is set.
+ *
+ * dz_boot_init finds the process manager (PMIx), or decides that this is a single process. dz_boot_exchange
+ * gives every rank's blob to every rank: one Put, one global fence with data, one Get a peer (a data-less fence is
+ * no barrier under Slurm 22.05, so no other kind is used). Nothing here knows MPI. */
+#ifndef DZ_TRANSPORT_BOOT_H
+#define DZ_TRANSPORT_BOOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dz_boot {
+    int rank; /* in the job, 0..size-1 */
+    int size;
+    int appnum;
+    int universe;  /* at least size */
+    bool launched; /* false: singleton, no process manager */
+    uint64_t host_id; /* equal exactly for processes that share boot, pid and IPC namespaces and /dev/shm */
+    char name[256];   /* of the job, for messages */
+};
+extern struct dz_boot dz_boot;
+
+/* 0; or a negative errno after dz_boot_error has been filled with one line that says what to do.
+ * A launcher whose PMIx does not answer is an error, never a silent singleton. */
+int dz_boot_init(void);
+extern char dz_boot_error[512];
+
+/* Publishes own[0..bytes) and collects every rank's: (*all)[r] points to rank r's blob of (*sizes)[r] bytes.
+ * Collective over the job. The arrays stay valid until dz_boot_fini. */
+int dz_boot_exchange(const void *own, size_t bytes, void ***all, size_t **sizes);
+int dz_boot_fence(void); /* global barrier through the process manager; slow */
+void dz_boot_fini(void);
+/* Tells the process manager to end the job with code, then leaves the process with _exit(code). Prints nothing. */
+_Noreturn void dz_boot_abort(int code);
+
+/* ---- settings: one table (settings.c) generates parsing, checking, denizen-info's listing and the README's table */
+#define DZ_SETTINGS(INT, STR)                                                                                        \
+    STR(transport, TRANSPORT, "auto", "transports to use, by name, comma separated: auto, self, shm")               \
+    INT(slot_ring, SLOT_RING, 4, "epochs of small partitions that a sender may be ahead of its receiver (4 to 64)")  \
+    INT(slot_limit, SLOT_LIMIT, 1048576,                                                                             \
+        "bytes of one epoch of a channel up to which partitions go through shared slots (two copies)")              \
+    INT(chunk, CHUNK, 8192, "bytes of a pipelined piece of a large partition or message (512 to 1048576)")          \
+    INT(eager, EAGER, 262144, "bytes of a plain message up to which it is sent without waiting for the receive")    \
+    INT(pool, POOL, 1048576, "bytes of shared pieces a process keeps for plain messages in flight")                 \
+    INT(cma, CMA, 1, "0: never copy between address spaces (process_vm_readv); 1: where the kernel allows it")      \
+    INT(spin, SPIN, -1, "polls before a waiting rank gives its core away; -1: many where cores suffice, few else")  \
+    INT(peer_timeout, PEER_TIMEOUT, 1000, "milliseconds between looks whether a silent peer is still alive")        \
+    STR(stats, STATS, "", "file to append this process's counters to at MPI_Finalize (%r: rank); empty: none")
+#define DZ_X_INT(field, NAME, def, help) long field;
+#define DZ_X_STR(field, NAME, def, help) const char *field;
+struct dz_settings {
+    DZ_SETTINGS(DZ_X_INT, DZ_X_STR)
+};
+#undef DZ_X_INT
+#undef DZ_X_STR
+extern struct dz_settings dz_set;
+/* Reads DENIZEN_* once. A value that is no number or out of range: -EINVAL and dz_boot_error names variable and
+ * value. An unknown DENIZEN_* name puts one warning line on stderr (rank 0 only, after boot). */
+int dz_settings_load(void);
+void dz_settings_print(void *stdio_file, bool values); /* the table, for denizen-info and the README */
+
+#endif

@@ -1,0 +1,143 @@
+/* transport.h - the contract between the MPI engines (mpi/) and what moves bytes (self, shm, later verbs and ofi).
+ *
+ * A transport offers two services to each peer it reaches:
+ *
+ *   messages   small, reliable, in order per peer: a fixed header (struct dz_am) and up to peer->am_max bytes of payload.
+ *              Everything that is not a partition travels so: plain sends, binding, closing, rendezvous requests.
+ *   channels   the resident pair of one partitioned send request and one receive request. Opened once; from then on
+ *              an epoch costs one send_part a partition and one poll a partition. No allocation, no lock, no system
+ *              call on a small partition.
+ *
+ * The life of a channel (S: sender's engine, R: receiver's engine):
+ *   S  send_open      makes the sender's end and a blob that describes it; S ships the blob in a message
+ *   R  recv_open      with that blob, makes the receiver's end and a reply blob; R ships the reply back
+ *   S  send_bind      with the reply. A transport whose send_part needs the receiver's addresses says -EAGAIN from
+ *                     send_start until then; one that lands data in the sender's own memory (shm) goes at once.
+ *   R  recv_start(e)  the receiver-ready token of epoch e: from now on the receive buffer may be written
+ *   S  send_start(e)  0: send_part may be called for e; -EAGAIN: not yet (ask again from progress)
+ *   S  send_part(p,e) partition p of epoch e is ready: moves it, or promises to. Never blocks on the receiver.
+ *   R  recv_part(p,e) 1: partition p of epoch e is in the receive buffer, 0: not yet. Copies out where it must.
+ *   S  send_done(e)   true: the send buffer of epoch e may be reused
+ *   S/R close         both ends agree through the engine (messages); the sender's end is destroyed last
+ *
+ * Threads: send_part on different partitions and recv_part on different partitions run concurrently with anything
+ * else on the channel; the engine never calls either twice at once for one partition. All other calls on one channel
+ * and all message calls are serialised by the engine's lock.
+ *
+ * Errors: 0 or a positive result, else -errno. -EAGAIN: nothing happened, try later. -EHOSTDOWN: the peer is gone. */
+#ifndef DZ_TRANSPORT_H
+#define DZ_TRANSPORT_H
+
+#include <stdatomic.h>
+
+#include "boot.h"
+#include "mem.h"
+
+struct dz_peer;
+struct dz_schan; /* sender's end; each transport defines its own */
+struct dz_rchan; /* receiver's end */
+
+/* Header of a message. 40 bytes on the wire, the same on both sides (one architecture per job). */
+struct dz_am {
+    uint16_t kind;  /* the engine's (enum dz_am_kind in mpi/core.h) */
+    uint16_t flags; /* the engine's */
+    int32_t src;    /* sender's rank in the communicator */
+    int32_t tag;
+    uint32_t bytes; /* of payload in this message; set by the transport */
+    uint64_t ctx;   /* communicator context */
+    uint64_t a, b;  /* the engine's: lengths, cookies */
+};
+_Static_assert(sizeof(struct dz_am) == 40, "struct dz_am is a wire format");
+
+#define DZ_BLOB_MAX 128 /* bytes of a channel or reply blob at most */
+
+/* What a channel end is about: parts partitions of part_bytes packed bytes each; partition p is stream bytes
+ * [p * part_bytes, (p + 1) * part_bytes) of view. */
+struct dz_chan_desc {
+    struct dz_view view;
+    uint64_t part_bytes;
+    uint32_t parts;
+};
+
+struct dz_transport {
+    const char *name;
+    /* Called once before the exchange: prepare, and append at most 128 bytes that peers need to *blob.
+     * -ENODEV: not usable here, silently skipped. */
+    int (*open)(void *blob, size_t *bytes);
+    void (*close)(void);
+    /* After the exchange: can this peer be talked to, given its blob? Fills peer->ep. 0 or -errno. */
+    int (*reach)(struct dz_peer *peer, const void *blob, size_t bytes);
+
+    /* 0: sent (payload copied, view reusable); -EAGAIN: no room; -EHOSTDOWN. len <= peer->am_max. */
+    int (*am_post)(struct dz_peer *peer, const struct dz_am *am, const struct dz_view *v, size_t off, size_t len);
+    /* Delivers what has arrived through dz_am_deliver; returns the number of messages. */
+    int (*poll)(void);
+    /* view[off, off+len) <- peer's memory at raddr (contiguous). -ENOTSUP: this pair cannot; stream instead. */
+    int (*get)(struct dz_peer *peer, uint64_t raddr, const struct dz_view *v, size_t off, size_t len);
+    /* Is the peer's process known to be gone? Cheap enough for a slow path only. */
+    bool (*dead)(struct dz_peer *peer);
+
+    int (*send_open)(struct dz_peer *, const struct dz_chan_desc *, struct dz_schan **, void *blob, size_t *bytes);
+    int (*send_bind)(struct dz_schan *, const void *reply, size_t bytes);
+    int (*send_start)(struct dz_schan *, uint64_t epoch);
+    int (*send_part)(struct dz_schan *, uint32_t part, uint64_t epoch);
+    bool (*send_done)(struct dz_schan *, uint64_t epoch);
+    void (*send_close)(struct dz_schan *); /* the receiver's end is closed, or never was opened */
+
+    int (*recv_open)(struct dz_peer *, const struct dz_chan_desc *own, const struct dz_chan_desc *remote,
+                     const void *blob, size_t bytes, struct dz_rchan **, void *reply, size_t *reply_bytes);
+    void (*recv_start)(struct dz_rchan *, uint64_t epoch);
+    bool (*recv_ready)(struct dz_rchan *, uint32_t part, uint64_t epoch); /* recv_part would find something; no effect */
+    int (*recv_part)(struct dz_rchan *, uint32_t part, uint64_t epoch);
+    void (*recv_done)(struct dz_rchan *, uint64_t epoch); /* all partitions of epoch have arrived */
+    void (*recv_close)(struct dz_rchan *);
+};
+
+/* One per rank of the job, made at start, index = rank. */
+struct dz_peer {
+    int rank;
+    uint64_t host_id;             /* dz_boot.host_id of that process */
+    bool gone;                    /* found dead; every operation on it fails */
+    size_t am_max;                /* payload bytes of one message at most; set by reach */
+    const struct dz_transport *t; /* NULL: unreachable */
+    void *ep;                     /* the transport's */
+    struct dz_out *out_head, **out_tail; /* engine: messages that found no room, in order */
+    struct dz_msg *partial;              /* engine: long messages of which pieces have arrived */
+};
+extern struct dz_peer *dz_peers;
+
+/* Ranks of this host, and whether they have fewer CPUs than they are (then a waiting rank gives its core away at
+ * once). By host id and affinity masks at start. */
+extern int dz_local_ranks;
+extern bool dz_crowded;
+
+/* Implemented by the engine: one message has arrived. payload is valid during the call only. */
+void dz_am_deliver(struct dz_peer *src, const struct dz_am *am, const void *payload);
+
+/* Opens the transports that the settings allow, exchanges blobs, chooses one transport a peer. */
+int dz_transport_init(void);
+void dz_transport_fini(void);
+int dz_transport_poll(void); /* all open transports; returns messages delivered */
+extern const struct dz_transport dz_transport_self, dz_transport_shm;
+
+/* Counters, one per event that a test or a user may want to see. Relaxed atomics; summed per process. */
+#define DZ_COUNTERS(X)                                                                                               \
+    X(am_sent, "messages sent (control and plain data)")                                                            \
+    X(am_full, "messages that found no room and waited")                                                             \
+    X(part_slot, "partitions sent through shared slots")                                                             \
+    X(part_direct, "partitions stored or written straight into the receive buffer")                                  \
+    X(part_pull, "partitions fetched by the receiver")                                                               \
+    X(part_deferred, "partitions that were ready before they could be sent")                                         \
+    X(eager, "plain messages sent eagerly")                                                                          \
+    X(rendezvous, "plain messages sent by rendezvous")                                                               \
+    X(unexpected, "plain messages that arrived before their receive")
+enum dz_counter {
+#define DZ_X(name, help) DZ_CTR_##name,
+    DZ_COUNTERS(DZ_X)
+#undef DZ_X
+        DZ_CTR_COUNT
+};
+extern _Atomic uint64_t dz_counters[DZ_CTR_COUNT];
+#define dz_count(name) atomic_fetch_add_explicit(&dz_counters[DZ_CTR_##name], 1, memory_order_relaxed)
+
+#endif
