@@ -74,6 +74,9 @@ _Noreturn void dz_fatal(int code, const char *fmt, ...) __attribute__((format(pr
     } while (0)
 int dz_raise_phase(const char *call);
 
+/* An info object, MPI_INFO_NULL included: all of them carry the magic word (info.c). */
+static inline bool dz_info_ok(const struct dz_info *i) { return i && *(const uint32_t *)i == DZ_MAGIC_INFO; }
+
 struct dz_errhandler { /* 1024 bytes in the ABI */
     uint32_t magic;
     int kind; /* enum dz_errh_kind */
@@ -203,6 +206,7 @@ struct dz_request { /* request_null has 256 bytes in the ABI; others are allocat
     _Atomic bool complete; /* release by who completes, acquire by who waits; status is valid then */
     const struct dz_request_ops *ops;
     struct dz_comm *comm;
+    struct dz_peer *peer;  /* at the other end, for messages about failures; NULL: none, or any */
     MPI_Status status;     /* MPI_ERROR carries the result of the operation */
 };
 static inline bool dz_request_ok(const struct dz_request *r) { return r && r->magic == DZ_MAGIC_REQ; }
@@ -223,6 +227,9 @@ int dz_progress(void);
 struct dz_backoff { unsigned polls; uint64_t since; };
 void dz_backoff_pause(struct dz_backoff *); /* one step of waiting; looks after dead peers now and then */
 #define DZ_BACKOFF_INIT {0, 0}
+/* A test of any kind found nothing: gives the core away now and then, so that a loop of tests alone lets ranks and
+ * threads that share it go on, and hears of dead peers. */
+void dz_idle_test(void);
 
 /* ---------------------------------------------------------------- point-to-point engine (p2p.c), lock held */
 enum dz_am_kind { DZ_AM_EAGER = 1, DZ_AM_PIECE, DZ_AM_RTS, DZ_AM_CTS, DZ_AM_FIN, DZ_AM_ACK, DZ_AM_GET, DZ_AM_DATA,

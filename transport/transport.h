@@ -18,11 +18,13 @@
  *   S  send_part(p,e) partition p of epoch e is ready: moves it, or promises to. Never blocks on the receiver.
  *   R  recv_part(p,e) 1: partition p of epoch e is in the receive buffer, 0: not yet. Copies out where it must.
  *   S  send_done(e)   true: the send buffer of epoch e may be reused
- *   S/R close         both ends agree through the engine (messages); the sender's end is destroyed last
+ *   S/R close         both ends agree through the engine (messages): the sender's end goes when the receiver's end is
+ *                     not used any more. recv_close itself may come later and touches nothing of the sender's.
  *
- * Threads: send_part on different partitions and recv_part on different partitions run concurrently with anything
- * else on the channel; the engine never calls either twice at once for one partition. All other calls on one channel
- * and all message calls are serialised by the engine's lock.
+ * Threads: send_part, recv_ready and recv_part on different partitions run concurrently with anything else on the
+ * channel; the engine never calls send_part or recv_part twice at once for one partition. recv_start and recv_done are
+ * called once an epoch, each after everything of the epoch before. All other calls on one channel and all message
+ * calls are serialised by the engine's lock.
  *
  * Errors: 0 or a positive result, else -errno. -EAGAIN: nothing happened, try later. -EHOSTDOWN: the peer is gone. */
 #ifndef DZ_TRANSPORT_H
@@ -98,6 +100,7 @@ struct dz_peer {
     int rank;
     uint64_t host_id;             /* dz_boot.host_id of that process */
     bool gone;                    /* found dead; every operation on it fails */
+    bool buried;                  /* engine: the requests that needed it have been failed */
     size_t am_max;                /* payload bytes of one message at most; set by reach */
     const struct dz_transport *t; /* NULL: unreachable */
     void *ep;                     /* the transport's */
@@ -124,7 +127,7 @@ extern const struct dz_transport dz_transport_self, dz_transport_shm;
 #define DZ_COUNTERS(X)                                                                                               \
     X(am_sent, "messages sent (control and plain data)")                                                            \
     X(am_full, "messages that found no room and waited")                                                             \
-    X(part_slot, "partitions sent through shared slots")                                                             \
+    X(part_sent, "partitions sent, counted when their epoch completes")                                              \
     X(part_direct, "partitions stored or written straight into the receive buffer")                                  \
     X(part_pull, "partitions fetched by the receiver")                                                               \
     X(part_deferred, "partitions that were ready before they could be sent")                                         \

@@ -113,17 +113,17 @@ static uint32_t power_of_two_below(long n)
     return p;
 }
 
-static void plan(struct geometry *g, const struct dz_chan_desc *d, bool can_pull)
+static void plan(struct geometry *g, const struct dz_chan_desc *d, size_t limit, bool can_pull)
 {
     size_t chunk = (size_t)dz_set.chunk, total = d->part_bytes * d->parts;
     *g = (struct geometry){.part_bytes = d->part_bytes, .parts = d->parts, .units = 1,
                            .depth = power_of_two_below(dz_set.slot_ring)};
-    if (total <= (size_t)dz_set.slot_limit || d->part_bytes <= SMALL_PART || !can_pull) {
+    if (total <= limit || d->part_bytes <= SMALL_PART || !can_pull) {
         g->unit_bytes = d->part_bytes < chunk ? d->part_bytes : chunk;
         g->units = d->part_bytes > chunk ? (uint32_t)((d->part_bytes + chunk - 1) / chunk) : 1;
         if (total > DEEP_LIMIT)
             g->depth = 2;
-        if (total > (size_t)dz_set.slot_limit && d->part_bytes > SMALL_PART)
+        if (total > limit && d->part_bytes > SMALL_PART)
             g->depth = 1; /* no other way than a set for all of it: then one set */
     }
     g->stride = stride_of(g->unit_bytes);
@@ -140,33 +140,52 @@ static inline _Atomic uint64_t *word_of(char *unit, const struct geometry *g)
     return (_Atomic uint64_t *)(unit + g->stride - 8);
 }
 
+/* The block, its words cleared: blocks are recycled, and old words must not be seen. */
+static int make_block(struct dz_schan *s, struct dz_ref *ref)
+{
+    const struct geometry *g = &s->g;
+    size_t sets = 0, all = 0;
+    if (__builtin_mul_overflow(g->set_bytes, g->depth, &sets) || __builtin_add_overflow(sets, sizeof *s->head, &all))
+        return -ENOMEM;
+    s->head = dz_arena_alloc(all, ref);
+    if (!s->head)
+        return -ENOMEM;
+    if (!ref->gen) { /* private memory: no more segments to be had */
+        dz_arena_free(s->head);
+        return -ENOMEM;
+    }
+    s->sets = (char *)(s->head + 1);
+    memset((void *)s->head, 0, sizeof *s->head);
+    for (uint32_t k = 0; k < g->depth; k++)
+        for (size_t i = 0; i < (size_t)g->parts * g->units; i++)
+            atomic_init(word_of(s->sets + k * g->set_bytes + i * g->stride, g), 0);
+    return 0;
+}
+
 int dz_shm_send_open(struct dz_peer *peer, const struct dz_chan_desc *d, struct dz_schan **out, void *blob, size_t *bytes)
 {
     struct dz_shm_ep *ep = peer->ep;
+    bool can_pull = dz_cma_usable(ep);
     struct dz_schan *s = calloc(1, sizeof *s);
-    int rc = -ENOMEM;
+    struct send_blob b = {0};
     if (!s)
-        return rc;
+        return -ENOMEM;
     s->ep = ep;
     s->view = d->view;
-    plan(&s->g, d, dz_cma_usable(ep));
-    struct send_blob b = {.g = s->g};
-    if (s->g.parts && s->g.set_bytes / s->g.parts < s->g.units * s->g.stride)
-        goto free_chan; /* the product overflowed */
-    s->head = dz_arena_alloc(sizeof *s->head + s->g.depth * s->g.set_bytes, &b.block);
-    if (!s->head || !b.block.gen)
-        goto free_block;
-    s->sets = (char *)(s->head + 1);
-    memset((void *)s->head, 0, sizeof *s->head);
-    size_t n_units = (size_t)s->g.parts * s->g.units;
-    for (uint32_t k = 0; k < s->g.depth; k++) /* blocks are recycled: old words must not be seen */
-        for (size_t i = 0; i < n_units; i++)
-            atomic_init(word_of(s->sets + k * s->g.set_bytes + i * s->g.stride, &s->g), 0);
+    plan(&s->g, d, (size_t)dz_set.slot_limit, can_pull);
+    int rc = make_block(s, &b.block);
+    if (rc && s->g.unit_bytes && can_pull) { /* what slots have no memory for may still be pulled */
+        plan(&s->g, d, 0, can_pull);
+        rc = make_block(s, &b.block);
+    }
+    if (rc)
+        goto free_chan;
+    rc = -ENOMEM;
     if (d->view.layout && !s->g.unit_bytes && d->part_bytes && !(s->stage = malloc(d->view.bytes)))
         goto free_block;
+    s->g.contig = s->stage || !d->view.layout;
     b.pull_addr = (uint64_t)(uintptr_t)(s->stage ? s->stage : d->view.base);
-    b.g.contig = s->stage || !d->view.layout;
-    s->g.contig = b.g.contig;
+    b.g = s->g;
     memcpy(blob, &b, sizeof b);
     *bytes = sizeof b;
     *out = s;

@@ -1,0 +1,202 @@
+/* part_recv.c - the receiver's half of a partitioned pair.
+ *
+ * A send partition is taken from the transport by the first thread that looks when it is there: Parrived, Test, Wait
+ * or Request_get_status. At MPI_THREAD_MULTIPLE the taker claims the partition's word first (4e -> 4e + 1), so that no
+ * two copy it; the others see a claimed word and go on. Who takes the last partition of an epoch ends it: recv_done,
+ * then `done`, which is all that completion looks at.
+ *
+ * An epoch that is started before the request is matched is told to the transport when it is (dz_precv_attach). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "mpi/part.h"
+
+#define IDLE(e) (4 * (e))
+#define BUSY(e) (4 * (e) + 1)
+#define ARRIVED(e) (4 * (e) + 3)
+#define FROZEN UINT64_MAX
+enum { LOOK_AHEAD = 16 }; /* partitions beyond the first missing one that a poll looks at */
+
+static void end_epoch(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
+{
+    r->t->recv_done(b->chan, epoch);
+    atomic_store_explicit(&r->done, epoch, memory_order_release); /* acquire: precv_poll, dz_precv_arrived */
+    if (dz_threaded)
+        atomic_thread_fence(memory_order_seq_cst); /* either we see the close, or it sees us (part_bind.c: closed) */
+    if (__builtin_expect(epoch == atomic_load_explicit(&r->send_last, memory_order_relaxed), 0)) {
+        dz_lock();
+        dz_part_taken(r);
+        dz_unlock();
+    }
+}
+
+static void count_landed(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
+{
+    uint64_t before;
+    if (dz_threaded) { /* both: the last one has seen what all others copied, and says so in `done` */
+        before = atomic_fetch_add_explicit(&r->landed, 1, memory_order_acq_rel);
+    } else {
+        before = atomic_load_explicit(&r->landed, memory_order_relaxed);
+        atomic_store_explicit(&r->landed, before + 1, memory_order_relaxed);
+    }
+    if (before + 1 == epoch * b->map.send_parts)
+        end_epoch(r, b, epoch);
+}
+
+/* Is send partition p of this epoch in the receive buffer? Takes it if it can. */
+static inline bool land(struct dz_precv *r, struct dz_bind *b, uint32_t p, uint64_t epoch)
+{
+    uint64_t word = atomic_load_explicit(&b->arrived[p], memory_order_acquire); /* release: below */
+    if (word == ARRIVED(epoch))
+        return true;
+    if (dz_threaded) {
+        if (word > IDLE(epoch) || !r->t->recv_ready(b->chan, p, epoch) ||
+            !atomic_compare_exchange_strong_explicit(&b->arrived[p], &word, BUSY(epoch), memory_order_acquire,
+                                                     memory_order_relaxed))
+            return false;
+    }
+    int rc = r->t->recv_part(b->chan, p, epoch);
+    if (__builtin_expect(rc < 0, 0))
+        atomic_store_explicit(&r->fail, dz_class_of_errno(rc), memory_order_relaxed);
+    if (rc != 1) {
+        if (dz_threaded)
+            atomic_store_explicit(&b->arrived[p], IDLE(epoch), memory_order_release); /* acquire: above, freeze */
+        return false;
+    }
+    atomic_store_explicit(&b->arrived[p], ARRIVED(epoch), memory_order_release); /* acquire: above */
+    count_landed(r, b, epoch);
+    return true;
+}
+
+bool dz_precv_arrived(struct dz_precv *r, uint32_t part, uint64_t epoch)
+{
+    struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_acquire); /* release: dz_precv_attach */
+    if (atomic_load_explicit(&r->done, memory_order_acquire) >= epoch)
+        return true;
+    if (!b)
+        return false;
+    struct dz_part_range range = dz_part_range(&b->map, part);
+    for (uint32_t p = range.first; p < range.end; p++)
+        if (!land(r, b, p, epoch))
+            return false;
+    return true;
+}
+
+/* Takes whatever is there, from the first missing partition on. */
+static void take_some(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
+{
+    /* a cursor of an older epoch counts as 0; one thread's may lag behind another's, the words decide */
+    uint64_t cursor = atomic_load_explicit(&r->cursor, memory_order_relaxed);
+    uint32_t from = cursor >> 32 == (epoch & UINT32_MAX) ? (uint32_t)cursor : 0, first = from, missed = 0;
+    uint32_t parts = b->map.send_parts;
+    for (uint32_t p = from; p < parts && missed < LOOK_AHEAD; p++) {
+        if (!land(r, b, p, epoch))
+            missed++;
+        else if (!missed)
+            first = p + 1;
+    }
+    if (first != from)
+        atomic_store_explicit(&r->cursor, epoch << 32 | first, memory_order_relaxed);
+}
+
+static void set_status(struct dz_precv *r, const struct dz_bind *b)
+{
+    uint64_t sent = b->map.send_bytes * b->map.send_parts, room = r->view.bytes;
+    r->req.status.MPI_SOURCE = r->source;
+    r->req.status.MPI_TAG = r->tag;
+    r->req.status.MPI_ERROR = sent > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    r->req.status._ucount = sent > room ? room : sent;
+}
+
+static bool precv_poll(struct dz_request *req)
+{
+    struct dz_precv *r = (struct dz_precv *)req;
+    uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
+    if (!r->t)
+        return true;
+    struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_acquire); /* release: dz_precv_attach */
+    if (b && atomic_load_explicit(&r->done, memory_order_acquire) != epoch)  /* release: end_epoch */
+        take_some(r, b, epoch);
+    if (atomic_load_explicit(&r->done, memory_order_acquire) == epoch)
+        return true;
+    int fail = atomic_load_explicit(&r->fail, memory_order_relaxed);
+    if (__builtin_expect(fail, 0))
+        req->status.MPI_ERROR = fail;
+    return fail;
+}
+
+static int precv_start(struct dz_request *req, const char *call)
+{
+    struct dz_precv *r = (struct dz_precv *)req;
+    uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed) + 1;
+    (void)call;
+    if (!r->t) {
+        req->status = dz_status_empty;
+        req->status.MPI_SOURCE = MPI_PROC_NULL;
+        atomic_store_explicit(&r->epoch, epoch, memory_order_relaxed);
+        atomic_store_explicit(&req->active, true, memory_order_release);
+        return 0;
+    }
+    struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_acquire);
+    bool bound = b;
+    if (!bound)
+        dz_lock(); /* or the attaching thread might miss this epoch */
+    if (!b)
+        b = atomic_load_explicit(&r->bind, memory_order_acquire);
+    atomic_store_explicit(&r->epoch, epoch, memory_order_relaxed);
+    if (__builtin_expect(epoch > atomic_load_explicit(&r->send_last, memory_order_relaxed), 0))
+        atomic_store_explicit(&r->fail, MPI_ERR_REQUEST, memory_order_relaxed);
+    if (b) {
+        set_status(r, b);
+        r->t->recv_start(b->chan, epoch);
+    }
+    atomic_store_explicit(&req->active, true, memory_order_release); /* acquire: whoever uses the request next */
+    if (!bound)
+        dz_unlock();
+    return 0;
+}
+
+void dz_precv_attach(struct dz_precv *r, struct dz_bind *b)
+{
+    uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
+    set_status(r, b);
+    if (epoch)
+        r->t->recv_start(b->chan, epoch);
+    atomic_store_explicit(&r->bind, b, memory_order_release); /* acquire: precv_poll, precv_start, dz_precv_arrived */
+}
+
+void dz_precv_detach(struct dz_precv *r)
+{
+    struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_relaxed);
+    for (uint32_t p = 0; p < b->map.send_parts; p++) {
+        uint64_t word = atomic_load_explicit(&b->arrived[p], memory_order_relaxed);
+        /* a busy thread finds nothing and lets go at once: what ends here has never carried a partition, or all */
+        while ((word & 3) == 1 || !atomic_compare_exchange_weak_explicit(&b->arrived[p], &word, FROZEN,
+                                                                         memory_order_acquire, memory_order_relaxed))
+            word = atomic_load_explicit(&b->arrived[p], memory_order_relaxed);
+    }
+    atomic_store_explicit(&r->bind, NULL, memory_order_release);
+    b->older = r->over;
+    r->over = b;
+}
+
+static void precv_free(struct dz_request *req)
+{
+    struct dz_precv *r = (struct dz_precv *)req;
+    if (r->t)
+        dz_part_unwant(r);
+    dz_comm_put(req->comm);
+    dz_type_put(r->type);
+    free(r);
+}
+
+static int precv_cancel(struct dz_request *req)
+{
+    (void)req;
+    return -ENOTSUP;
+}
+
+const struct dz_request_ops dz_precv_ops = {
+    .name = "partitioned receive", .start = precv_start, .poll = precv_poll, .free = precv_free,
+    .cancel = precv_cancel,
+};

@@ -1,0 +1,233 @@
+/* part_send.c - the sender's half of a partitioned pair.
+ *
+ * A partition takes one of two ways. Its epoch may go already (the usual one): Pready moves its word to 2e + 1 and
+ * gives it to the transport. Or it may not yet: Pready leaves 2e, and whoever raises `go` afterwards gives it. The
+ * two look at each other crosswise (Pready: word, then go; raiser: go, then word; both with sequentially consistent fences), so
+ * one of them sees the other, and the step from 2e to 2e + 1 is a compare-and-swap, so only one gives it.
+ * test/model/ checks this. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "mpi/part.h"
+
+static struct dz_psend *attend_list; /* lock held */
+
+void dz_psend_attend(struct dz_psend *s)
+{
+    if (atomic_exchange_explicit(&s->attending, true, memory_order_relaxed))
+        return;
+    s->attend_next = attend_list;
+    attend_list = s;
+}
+
+static void count_sent(struct dz_psend *s)
+{
+    if (dz_threaded) /* release: psend_poll acquires what every thread did before its partition was given */
+        atomic_fetch_add_explicit(&s->sent, 1, memory_order_release);
+    else
+        atomic_store_explicit(&s->sent, atomic_load_explicit(&s->sent, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+static void give(struct dz_psend *s, uint32_t part, uint64_t epoch)
+{
+    int rc = s->t->send_part(s->chan, part, epoch);
+    if (__builtin_expect(rc == 0, 1)) {
+        count_sent(s);
+        return;
+    }
+    if (rc != -EAGAIN) {
+        atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
+        return;
+    }
+    dz_count(part_deferred);
+    dz_lock();
+    atomic_store_explicit(&s->ready[part], 2 * epoch, memory_order_relaxed); /* the lock orders it */
+    dz_psend_attend(s);
+    dz_unlock();
+}
+
+/* The epoch may not go yet, or was not seen to. */
+static int keep(struct dz_psend *s, uint32_t part, uint64_t epoch)
+{
+    uint64_t word = atomic_load_explicit(&s->ready[part], memory_order_relaxed);
+    do {
+        if (word >= 2 * epoch)
+            return -EEXIST;
+    } while (!atomic_compare_exchange_weak_explicit(&s->ready[part], &word, 2 * epoch, memory_order_release,
+                                                    memory_order_relaxed)); /* acquire: give_kept */
+    atomic_thread_fence(memory_order_seq_cst); /* raise_go has its counterpart */
+    word = 2 * epoch;
+    if (atomic_load_explicit(&s->go, memory_order_acquire) >= epoch &&
+        atomic_compare_exchange_strong_explicit(&s->ready[part], &word, word + 1, memory_order_relaxed,
+                                                memory_order_relaxed))
+        give(s, part, epoch);
+    return 0;
+}
+
+int dz_psend_ready(struct dz_psend *s, uint32_t part, uint64_t epoch)
+{
+    uint64_t sent = 2 * epoch + 1, word;
+    /* acquire: what the receiver read of the old epochs happened before we overwrite it (release: raise_go) */
+    if (__builtin_expect(atomic_load_explicit(&s->go, memory_order_acquire) < epoch, 0)) {
+        if (s->t)
+            return keep(s, part, epoch);
+    }
+    if (dz_threaded) {
+        word = atomic_exchange_explicit(&s->ready[part], sent, memory_order_relaxed);
+    } else {
+        word = atomic_load_explicit(&s->ready[part], memory_order_relaxed);
+        atomic_store_explicit(&s->ready[part], sent, memory_order_relaxed);
+    }
+    if (__builtin_expect(word >= sent - 1, 0)) {
+        if (word == sent - 1 && s->t)
+            give(s, part, epoch); /* kept by the first call, and now ours: it must not be lost with the second */
+        return -EEXIST;
+    }
+    if (s->t)
+        give(s, part, epoch);
+    return 0;
+}
+
+/* Lock held. Gives what was ready before its epoch might go, or what the transport had no room for. */
+static int give_kept(struct dz_psend *s, uint64_t epoch)
+{
+    int n = 0;
+    for (uint32_t p = 0; p < s->parts; p++) {
+        uint64_t word = 2 * epoch; /* acquire: the bytes that Pready's caller wrote (release: keep) */
+        if (atomic_load_explicit(&s->ready[p], memory_order_relaxed) != word ||
+            !atomic_compare_exchange_strong_explicit(&s->ready[p], &word, word + 1, memory_order_acquire,
+                                                     memory_order_relaxed))
+            continue;
+        int rc = s->t->send_part(s->chan, p, epoch);
+        if (rc == -EAGAIN) {
+            atomic_store_explicit(&s->ready[p], 2 * epoch, memory_order_relaxed);
+            return -EAGAIN;
+        }
+        if (rc)
+            atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
+        else
+            count_sent(s);
+        n++;
+    }
+    return n;
+}
+
+/* Lock held. 0: the epoch may go. */
+static int raise_go(struct dz_psend *s, uint64_t epoch)
+{
+    if (atomic_load_explicit(&s->go, memory_order_relaxed) >= epoch)
+        return 0;
+    int rc = s->t->send_start(s->chan, epoch);
+    if (rc)
+        return rc;
+    atomic_store_explicit(&s->go, epoch, memory_order_release); /* acquire: dz_psend_ready */
+    atomic_thread_fence(memory_order_seq_cst);                  /* keep has its counterpart */
+    return 0;
+}
+
+/* True: needs no more help. */
+static bool help(struct dz_psend *s, int *moved)
+{
+    uint64_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    if (atomic_load_explicit(&s->fail, memory_order_relaxed))
+        return true;
+    int rc = raise_go(s, epoch);
+    if (!rc)
+        rc = give_kept(s, epoch);
+    if (rc == -EAGAIN)
+        return false;
+    if (rc < 0)
+        atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
+    *moved += 1;
+    return true;
+}
+
+int dz_psend_progress(void)
+{
+    int moved = 0;
+    for (struct dz_psend **at = &attend_list, *s; (s = *at);) {
+        if (help(s, &moved)) {
+            *at = s->attend_next;
+            atomic_store_explicit(&s->attending, false, memory_order_relaxed);
+        } else {
+            at = &s->attend_next;
+        }
+    }
+    return moved;
+}
+
+void dz_psend_unattend(struct dz_psend *s)
+{
+    if (!atomic_exchange_explicit(&s->attending, false, memory_order_relaxed))
+        return;
+    struct dz_psend **at = &attend_list;
+    while (*at != s)
+        at = &(*at)->attend_next;
+    *at = s->attend_next;
+}
+
+static int psend_start(struct dz_request *req, const char *call)
+{
+    struct dz_psend *s = (struct dz_psend *)req;
+    uint64_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed) + 1;
+    (void)call;
+    req->status = dz_status_empty;
+    atomic_store_explicit(&s->epoch, epoch, memory_order_relaxed);
+    atomic_store_explicit(&req->active, true, memory_order_release); /* acquire: whoever uses the request next */
+    if (!s->t) {
+        req->status.MPI_SOURCE = MPI_PROC_NULL;
+        return 0;
+    }
+    dz_lock();
+    if (epoch > s->recv_last)
+        atomic_store_explicit(&s->fail, MPI_ERR_REQUEST, memory_order_relaxed);
+    int rc = raise_go(s, epoch);
+    if (rc == -EAGAIN)
+        dz_psend_attend(s);
+    else if (rc)
+        atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
+    dz_unlock();
+    return 0;
+}
+
+static bool psend_poll(struct dz_request *req)
+{
+    struct dz_psend *s = (struct dz_psend *)req;
+    uint64_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    if (!s->t)
+        return true;
+    int fail = atomic_load_explicit(&s->fail, memory_order_relaxed);
+    if (__builtin_expect(fail, 0)) {
+        req->status.MPI_ERROR = fail;
+        return true;
+    }
+    /* acquire: count_sent */
+    if (atomic_load_explicit(&s->sent, memory_order_acquire) != epoch * s->parts || !dz_trylock())
+        return false;
+    bool done = s->t->send_done(s->chan, epoch);
+    dz_unlock();
+    return done;
+}
+
+static void psend_free(struct dz_request *req)
+{
+    struct dz_psend *s = (struct dz_psend *)req;
+    if (s->t) {
+        dz_psend_unattend(s);
+        dz_part_withdraw(s);
+        return;
+    }
+    dz_comm_put(req->comm);
+    dz_type_put(s->type);
+    free(s);
+}
+
+static int psend_cancel(struct dz_request *req)
+{
+    (void)req;
+    return -ENOTSUP;
+}
+
+const struct dz_request_ops dz_psend_ops = {
+    .name = "partitioned send", .start = psend_start, .poll = psend_poll, .free = psend_free, .cancel = psend_cancel,
+};
