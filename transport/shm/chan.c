@@ -46,7 +46,7 @@ struct geometry {
     uint64_t set_bytes;   /* bytes from epoch to epoch */
     uint32_t parts, units; /* units of a partition */
     uint32_t depth;
-    uint32_t contig;      /* bytes to pull lie as the stream does */
+    uint32_t unused;
 };
 struct send_blob {
     struct dz_ref block;
@@ -183,7 +183,6 @@ int dz_shm_send_open(struct dz_peer *peer, const struct dz_chan_desc *d, struct 
     rc = -ENOMEM;
     if (d->view.layout && !s->g.unit_bytes && d->part_bytes && !(s->stage = malloc(d->view.bytes)))
         goto free_block;
-    s->g.contig = s->stage || !d->view.layout;
     b.pull_addr = (uint64_t)(uintptr_t)(s->stage ? s->stage : d->view.base);
     b.g = s->g;
     memcpy(blob, &b, sizeof b);
