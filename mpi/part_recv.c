@@ -15,7 +15,10 @@
 #define BUSY(e) (4 * (e) + 1)
 #define ARRIVED(e) (4 * (e) + 3)
 #define FROZEN UINT64_MAX
-enum { LOOK_AHEAD = 16 }; /* partitions beyond the first missing one that a poll looks at */
+enum {
+    LOOK_AHEAD = 4,          /* partitions beyond the first missing one that a poll looks at */
+    RUN_MAX = 64,            /* partitions taken from the transport in one call */
+};
 
 static void end_epoch(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
 {
@@ -30,16 +33,16 @@ static void end_epoch(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
     }
 }
 
-static void count_landed(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
+static void count_landed(struct dz_precv *r, struct dz_bind *b, uint64_t epoch, uint32_t n)
 {
     uint64_t before;
     if (dz_threaded) { /* both: the last one has seen what all others copied, and says so in `done` */
-        before = atomic_fetch_add_explicit(&r->landed, 1, memory_order_acq_rel);
+        before = atomic_fetch_add_explicit(&r->landed, n, memory_order_acq_rel);
     } else {
         before = atomic_load_explicit(&r->landed, memory_order_relaxed);
-        atomic_store_explicit(&r->landed, before + 1, memory_order_relaxed);
+        atomic_store_explicit(&r->landed, before + n, memory_order_relaxed);
     }
-    if (before + 1 == epoch * b->map.send_parts)
+    if (before + n == epoch * b->map.send_parts)
         end_epoch(r, b, epoch);
 }
 
@@ -64,7 +67,7 @@ static inline bool land(struct dz_precv *r, struct dz_bind *b, uint32_t p, uint6
         return false;
     }
     atomic_store_explicit(&b->arrived[p], ARRIVED(epoch), memory_order_release); /* acquire: above */
-    count_landed(r, b, epoch);
+    count_landed(r, b, epoch, 1);
     return true;
 }
 
@@ -82,21 +85,47 @@ bool dz_precv_arrived(struct dz_precv *r, uint32_t part, uint64_t epoch)
     return true;
 }
 
-/* Takes whatever is there, from the first missing partition on. */
+/* With one thread no partition needs a claim: whole runs come from the transport at once. */
+static uint32_t land_run(struct dz_precv *r, struct dz_bind *b, uint32_t first, uint64_t epoch)
+{
+    uint32_t p = first, n;
+    while (p < b->map.send_parts) {
+        if (atomic_load_explicit(&b->arrived[p], memory_order_relaxed) == ARRIVED(epoch)) {
+            p++; /* Parrived took it */
+            continue;
+        }
+        uint32_t end = p + 1;
+        while (end < b->map.send_parts && end < p + RUN_MAX &&
+               atomic_load_explicit(&b->arrived[end], memory_order_relaxed) != ARRIVED(epoch))
+            end++;
+        n = r->t->recv_run(b->chan, p, end, epoch);
+        for (uint32_t i = p; i < p + n; i++)
+            atomic_store_explicit(&b->arrived[i], ARRIVED(epoch), memory_order_relaxed);
+        if (n)
+            count_landed(r, b, epoch, n);
+        if (n < end - p)
+            return p + n;
+        p = end;
+    }
+    return p;
+}
+
+/* Takes what is there, from the first missing partition on. */
 static void take_some(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
 {
     /* a cursor of an older epoch counts as 0; one thread's may lag behind another's, the words decide */
     uint64_t cursor = atomic_load_explicit(&r->cursor, memory_order_relaxed);
-    uint32_t from = cursor >> 32 == (epoch & UINT32_MAX) ? (uint32_t)cursor : 0, first = from, missed = 0;
-    uint32_t parts = b->map.send_parts;
-    for (uint32_t p = from; p < parts && missed < LOOK_AHEAD; p++) {
-        if (!land(r, b, p, epoch))
-            missed++;
-        else if (!missed)
-            first = p + 1;
-    }
-    if (first != from)
-        atomic_store_explicit(&r->cursor, epoch << 32 | first, memory_order_relaxed);
+    uint32_t from = cursor >> 32 == (epoch & UINT32_MAX) ? (uint32_t)cursor : 0, p = from, last = b->map.send_parts - 1;
+    if (!dz_threaded)
+        p = land_run(r, b, p, epoch);
+    while (p <= last && land(r, b, p, epoch))
+        p++;
+    if (p != from)
+        atomic_store_explicit(&r->cursor, epoch << 32 | p, memory_order_relaxed);
+    if (p >= last)
+        return;
+    for (uint32_t ahead = p + 1; ahead <= last && ahead <= p + LOOK_AHEAD; ahead++)
+        land(r, b, ahead, epoch);
 }
 
 static void set_status(struct dz_precv *r, const struct dz_bind *b)

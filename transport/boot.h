@@ -30,6 +30,10 @@ extern char dz_boot_error[512];
  * Collective over the job. The arrays stay valid until dz_boot_fini. */
 int dz_boot_exchange(const void *own, size_t bytes, void ***all, size_t **sizes);
 int dz_boot_fence(void); /* global barrier through the process manager; slow */
+int dz_boot_fence_start(void); /* the same in two steps: whoever waits can go on serving its peers */
+int dz_boot_fence_test(void);  /* 0: all ranks have started it; -EAGAIN: not yet; else an error */
+/* Tasks of this job step that live on this node, or -1 where nobody can tell (tasks.c). */
+int dz_boot_tasks_alive(void);
 void dz_boot_fini(void);
 /* Tells the process manager to end the job with code, then leaves the process with _exit(code). Prints nothing. */
 _Noreturn void dz_boot_abort(int code);
@@ -45,6 +49,7 @@ _Noreturn void dz_boot_abort(int code);
     INT(pool, POOL, 1048576, "bytes of shared pieces a process keeps for plain messages in flight")                 \
     INT(cma, CMA, 1, "0: never copy between address spaces (process_vm_readv); 1: where the kernel allows it")      \
     INT(spin, SPIN, -1, "polls before a waiting rank gives its core away; -1: many where cores suffice, few else")  \
+    INT(boot_timeout, BOOT_TIMEOUT, 300, "seconds that MPI_Init waits for all ranks of the job (1 to 86400)")        \
     INT(peer_timeout, PEER_TIMEOUT, 1000, "milliseconds between looks whether a silent peer is still alive")        \
     STR(stats, STATS, "", "file to append this process's counters to at MPI_Finalize (%r: rank); empty: none")
 #define DZ_X_INT(field, NAME, def, help) long field;
@@ -56,8 +61,10 @@ struct dz_settings {
 #undef DZ_X_STR
 extern struct dz_settings dz_set;
 /* Reads DENIZEN_* once. A value that is no number or out of range: -EINVAL and dz_boot_error names variable and
- * value. An unknown DENIZEN_* name puts one warning line on stderr (rank 0 only, after boot). */
+ * value. dz_settings_unknown then lists the DENIZEN_* names that mean nothing, or is NULL: MPI_Init puts one warning
+ * line on stderr (rank 0 only, after boot). */
 int dz_settings_load(void);
+const char *dz_settings_unknown(void);
 void dz_settings_print(void *stdio_file, bool values); /* the table, for denizen-info and the README */
 
 #endif

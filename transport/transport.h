@@ -91,6 +91,9 @@ struct dz_transport {
     void (*recv_start)(struct dz_rchan *, uint64_t epoch);
     bool (*recv_ready)(struct dz_rchan *, uint32_t part, uint64_t epoch); /* recv_part would find something; no effect */
     int (*recv_part)(struct dz_rchan *, uint32_t part, uint64_t epoch);
+    /* recv_part of first, first + 1, ... as long as it says 1, below end; how many. Never beside recv_part. An error
+     * ends the run: recv_part on the next one tells it. */
+    uint32_t (*recv_run)(struct dz_rchan *, uint32_t first, uint32_t end, uint64_t epoch);
     void (*recv_done)(struct dz_rchan *, uint64_t epoch); /* all partitions of epoch have arrived */
     void (*recv_close)(struct dz_rchan *);
 };

@@ -77,6 +77,8 @@ static int self_am_post(struct dz_peer *peer, const struct dz_am *am, const stru
 static int self_poll(void)
 {
     int n = 0;
+    if (!head)
+        return 0;
     struct message *m = head; /* what is posted by these deliveries waits for the next poll */
     head = NULL;
     tail = &head;
@@ -255,6 +257,14 @@ static int recv_part(struct dz_rchan *r, uint32_t part, uint64_t epoch)
     return 1;
 }
 
+static uint32_t recv_run(struct dz_rchan *r, uint32_t first, uint32_t end, uint64_t epoch)
+{
+    uint32_t p = first;
+    while (p < end && recv_part(r, p, epoch) == 1)
+        p++;
+    return p - first;
+}
+
 static void recv_done(struct dz_rchan *r, uint64_t epoch)
 {
     atomic_store_explicit(&r->s->done, epoch, memory_order_release); /* acquire: send_start */
@@ -284,6 +294,7 @@ const struct dz_transport dz_transport_self = {
     .recv_start = recv_start,
     .recv_ready = recv_ready,
     .recv_part = recv_part,
+    .recv_run = recv_run,
     .recv_done = recv_done,
     .recv_close = recv_close,
 };

@@ -6,7 +6,7 @@
  *   ring of `depth` epochs    each: parts x units; epoch e uses set e % depth
  *
  * A unit is [ payload ... | word ], its word in the last 8 bytes, so that payload and word share a cache line where
- * they fit. A small partition is one unit; a larger one is cut into units of dz_set.chunk bytes, so that the receiver
+ * they fit; a large unit is [ word, alone in its line | payload ... ]. A small partition is one unit; a larger one is cut into units of dz_set.chunk bytes, so that the receiver
  * copies the first out while the sender copies the next in. Where an epoch is too large for slots, units are words alone.
  *
  * word = epoch << 2 | mode, stored last (release; acquire in recv_part). It only grows: nothing is cleared. mode says
@@ -30,6 +30,7 @@ enum mode { SLOT = 1, DIRECT = 2, PULL = 3 };
 #define WORD(epoch, mode) ((epoch) << 2 | (uint64_t)(mode))
 #define SMALL_PART 256           /* bytes of a partition that always has a slot, whatever the epoch's size */
 #define DEEP_LIMIT (64 << 10)    /* bytes of an epoch up to which the ring is dz_set.slot_ring deep; then 2 */
+#define WORD_FIRST 512           /* bytes of a unit from which its word has a line of its own, ahead of the payload */
 #define DIRECT_MIN 2048          /* bytes of a partition from which a direct store beats the slot's shared line */
 
 struct head {
@@ -46,7 +47,7 @@ struct geometry {
     uint64_t set_bytes;   /* bytes from epoch to epoch */
     uint32_t parts, units; /* units of a partition */
     uint32_t depth;
-    uint32_t unused;
+    uint32_t data_at, word_at, unused; /* in a unit */
 };
 struct send_blob {
     struct dz_ref block;
@@ -127,6 +128,12 @@ static void plan(struct geometry *g, const struct dz_chan_desc *d, size_t limit,
             g->depth = 1; /* no other way than a set for all of it: then one set */
     }
     g->stride = stride_of(g->unit_bytes);
+    g->word_at = (uint32_t)g->stride - 8;
+    if (g->unit_bytes >= WORD_FIRST) { /* then the receiver reads the unit from its first line to its last */
+        g->stride = round_up(g->unit_bytes, DZ_LINE) + DZ_LINE;
+        g->word_at = 0;
+        g->data_at = DZ_LINE;
+    }
     g->set_bytes = round_up((size_t)g->parts * g->units * g->stride, DZ_LINE);
 }
 
@@ -137,7 +144,7 @@ static inline char *unit_at(char *sets, const struct geometry *g, uint32_t part,
 }
 static inline _Atomic uint64_t *word_of(char *unit, const struct geometry *g)
 {
-    return (_Atomic uint64_t *)(unit + g->stride - 8);
+    return (_Atomic uint64_t *)(unit + g->word_at);
 }
 
 /* The block, its words cleared: blocks are recycled, and old words must not be seen. */
@@ -287,7 +294,7 @@ static int send_large(struct dz_schan *s, uint32_t part, uint64_t epoch)
     }
     for (uint32_t i = 0; i < g->units; i++, unit += g->stride) {
         size_t at = i * g->unit_bytes, len = g->part_bytes - at < g->unit_bytes ? g->part_bytes - at : g->unit_bytes;
-        dz_view_read(&s->view, off + at, len, unit);
+        dz_view_read(&s->view, off + at, len, unit + g->data_at);
         atomic_store_explicit(word_of(unit, g), WORD(epoch, SLOT), memory_order_release); /* acquire: recv_part */
     }
     return 0;
@@ -300,7 +307,7 @@ int dz_shm_send_part(struct dz_schan *s, uint32_t part, uint64_t epoch)
     if (g->part_bytes == 8 && !s->view.layout) {
         memcpy(unit, s->view.base + (size_t)part * 8, 8);
     } else if (g->part_bytes < DIRECT_MIN && g->units == 1 && g->unit_bytes) {
-        dz_view_read(&s->view, part * g->part_bytes, g->part_bytes, unit);
+        dz_view_read(&s->view, part * g->part_bytes, g->part_bytes, unit + g->data_at);
     } else if (g->part_bytes) {
         return send_large(s, part, epoch);
     }
@@ -414,7 +421,7 @@ static int take_units(struct dz_rchan *r, uint32_t part, uint64_t epoch, char *u
         if (word >> 2 != epoch)
             break;
         size_t at = taken * g->unit_bytes, len = g->part_bytes - at;
-        take(r, off + at, len < g->unit_bytes ? len : g->unit_bytes, unit);
+        take(r, off + at, len < g->unit_bytes ? len : g->unit_bytes, unit + g->data_at);
     }
     r->next[part] = (epoch & 0xffffffffff) << 24 | taken;
     return taken == g->units;
@@ -442,9 +449,27 @@ int dz_shm_recv_part(struct dz_rchan *r, uint32_t part, uint64_t epoch)
     default:
         if (g->units > 1)
             return take_units(r, part, epoch, unit);
-        take(r, part * g->part_bytes, g->part_bytes, unit);
+        take(r, part * g->part_bytes, g->part_bytes, unit + g->data_at);
         return 1;
     }
+}
+
+uint32_t dz_shm_recv_run(struct dz_rchan *r, uint32_t first, uint32_t end, uint64_t epoch)
+{
+    const struct geometry *g = &r->g;
+    uint32_t p = first;
+    if (g->part_bytes == 8 && !r->view.layout && (uint64_t)end * 8 <= r->view.bytes) {
+        const char *unit = unit_at(r->sets, g, p, epoch);
+        for (; p < end; p++, unit += g->stride) { /* acquire: send_part */
+            if (atomic_load_explicit(word_of((char *)unit, g), memory_order_acquire) != WORD(epoch, SLOT))
+                break;
+            memcpy(r->view.base + (size_t)p * 8, unit, 8);
+        }
+        return p - first;
+    }
+    while (p < end && dz_shm_recv_part(r, p, epoch) == 1)
+        p++;
+    return p - first;
 }
 
 void dz_shm_recv_done(struct dz_rchan *r, uint64_t epoch)

@@ -120,6 +120,7 @@ const struct dz_transport dz_transport_shm = {
     .recv_start = dz_shm_recv_start,
     .recv_ready = dz_shm_recv_ready,
     .recv_part = dz_shm_recv_part,
+    .recv_run = dz_shm_recv_run,
     .recv_done = dz_shm_recv_done,
     .recv_close = dz_shm_recv_close,
 };

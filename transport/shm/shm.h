@@ -112,6 +112,7 @@ int dz_shm_recv_open(struct dz_peer *, const struct dz_chan_desc *, const struct
 void dz_shm_recv_start(struct dz_rchan *, uint64_t);
 bool dz_shm_recv_ready(struct dz_rchan *, uint32_t, uint64_t);
 int dz_shm_recv_part(struct dz_rchan *, uint32_t, uint64_t);
+uint32_t dz_shm_recv_run(struct dz_rchan *, uint32_t, uint32_t, uint64_t);
 void dz_shm_recv_done(struct dz_rchan *, uint64_t);
 void dz_shm_recv_close(struct dz_rchan *);
 
