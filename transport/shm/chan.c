@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
 
 enum mode { SLOT = 1, DIRECT = 2, PULL = 3 };
@@ -262,7 +263,7 @@ static bool store_direct(struct dz_schan *s, uint32_t part, uint64_t epoch)
     else if (len > s->rbytes - off)
         len = s->rbytes - off; /* a receive shorter than the send: its engine reports the truncation */
     if (s->direct)
-        dz_view_read(&s->view, off, len, s->direct + off);
+        dz_copy_in(&s->view, off, len, s->direct + off);
     else if (s->view.layout || dz_cma_write(s->ep, s->raddr + off, s->view.base + off, len))
         return false;
     return true;
@@ -294,7 +295,7 @@ static int send_large(struct dz_schan *s, uint32_t part, uint64_t epoch)
     }
     for (uint32_t i = 0; i < g->units; i++, unit += g->stride) {
         size_t at = i * g->unit_bytes, len = g->part_bytes - at < g->unit_bytes ? g->part_bytes - at : g->unit_bytes;
-        dz_view_read(&s->view, off + at, len, unit + g->data_at);
+        dz_copy_in(&s->view, off + at, len, unit + g->data_at);
         atomic_store_explicit(word_of(unit, g), WORD(epoch, SLOT), memory_order_release); /* acquire: recv_part */
     }
     return 0;
@@ -307,7 +308,7 @@ int dz_shm_send_part(struct dz_schan *s, uint32_t part, uint64_t epoch)
     if (g->part_bytes == 8 && !s->view.layout) {
         memcpy(unit, s->view.base + (size_t)part * 8, 8);
     } else if (g->part_bytes < DIRECT_MIN && g->units == 1 && g->unit_bytes) {
-        dz_view_read(&s->view, part * g->part_bytes, g->part_bytes, unit + g->data_at);
+        dz_copy_in(&s->view, part * g->part_bytes, g->part_bytes, unit + g->data_at);
     } else if (g->part_bytes) {
         return send_large(s, part, epoch);
     }

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
 
 enum { LINES = 256, HEAD_BYTES = 16, TAIL_BYTES = 56, MAX_LINES = 8, OWN = 2, DOORS = 4096, BURST = 32 };
@@ -241,7 +242,7 @@ int dz_ring_post(struct dz_peer *peer, const struct dz_am *am, const struct dz_v
         struct piece *p = piece_take(ep);
         if (!p)
             return -EAGAIN;
-        dz_view_read(v, off, len, p->data);
+        dz_copy_in(v, off, len, p->data);
         p->pos = pos + 1;
         p->next = NULL;
         *ep->flight_tail = p;

@@ -3,6 +3,9 @@
  * A peer is reachable when its host id is ours (same boot, pid and IPC namespace, same /dev/shm) and it runs as the
  * same user. Nothing is mapped before the first message to it. */
 #define _GNU_SOURCE
+#if defined __x86_64__
+#include <cpuid.h>
+#endif
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,14 +14,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
 
 struct dz_shm dz_shm;
+bool dz_copy_string;
+
+void dz_copy_init(void)
+{
+#if defined __x86_64__
+    unsigned a, b, c, d;
+    dz_copy_string = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 9 & 1; /* ERMS */
+#endif
+}
 
 static int shm_open_(void *blob, size_t *bytes)
 {
     struct dz_shm_blob *b = &dz_shm.blob;
     *b = (struct dz_shm_blob){.host_id = dz_boot.host_id, .pid = getpid(), .uid = (int32_t)geteuid()};
+    dz_copy_init();
     int rc = dz_ring_open(b);
     if (rc)
         return rc;
