@@ -82,6 +82,15 @@ struct dz_precv {
     struct dz_precv *wait_next;    /* unmatched ones of one key */
 };
 
+/* A release that another thread may look at crosswise (Dekker's way): with one thread there is nobody to cross. */
+static inline void dz_store_crosswise(_Atomic uint64_t *word, uint64_t value)
+{
+    if (dz_threaded)
+        atomic_store_explicit(word, value, memory_order_seq_cst);
+    else
+        atomic_store_explicit(word, value, memory_order_release);
+}
+
 /* part_send.c. lock: the caller holds it. */
 extern const struct dz_request_ops dz_psend_ops, dz_precv_ops;
 /* 0, or -EEXIST: already ready in this epoch. No lock. */

@@ -303,7 +303,7 @@ void dz_part_unwant(struct dz_precv *r)
 void dz_part_taken(struct dz_precv *r)
 {
     struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_relaxed);
-    if (!b || atomic_load_explicit(&r->done, memory_order_relaxed) < b->offer->last)
+    if (!b || atomic_load_explicit(&r->done, memory_order_seq_cst) < b->offer->last)
         return; /* another thread was here first */
     struct dz_offer *o = b->offer;
     unbind(r, o);
@@ -366,8 +366,7 @@ static void arrived_close(struct dz_peer *peer, const struct dz_am *am)
             match(k);
             return;
         }
-        atomic_store_explicit(&r->send_last, o->last, memory_order_relaxed);
-        atomic_thread_fence(memory_order_seq_cst); /* end_epoch has its counterpart */
+        atomic_store_explicit(&r->send_last, o->last, memory_order_seq_cst); /* crosswise with end_epoch */
         dz_part_taken(r);
         if (atomic_load_explicit(&r->epoch, memory_order_relaxed) > am->b)
             atomic_store_explicit(&r->fail, MPI_ERR_REQUEST, memory_order_relaxed);

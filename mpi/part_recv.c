@@ -23,10 +23,9 @@ enum {
 static void end_epoch(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
 {
     r->t->recv_done(b->chan, epoch);
-    atomic_store_explicit(&r->done, epoch, memory_order_release); /* acquire: precv_poll, dz_precv_arrived */
-    if (dz_threaded)
-        atomic_thread_fence(memory_order_seq_cst); /* either we see the close, or it sees us (part_bind.c: closed) */
-    if (__builtin_expect(epoch == atomic_load_explicit(&r->send_last, memory_order_relaxed), 0)) {
+    /* acquire: precv_poll, dz_precv_arrived. Crosswise with arrived_close: either we see the close, or it sees us. */
+    dz_store_crosswise(&r->done, epoch);
+    if (__builtin_expect(epoch == atomic_load_explicit(&r->send_last, memory_order_seq_cst), 0)) {
         dz_lock();
         dz_part_taken(r);
         dz_unlock();

@@ -2,8 +2,8 @@
  *
  * A partition takes one of two ways. Its epoch may go already (the usual one): Pready moves its word to 2e + 1 and
  * gives it to the transport. Or it may not yet: Pready leaves 2e, and whoever raises `go` afterwards gives it. The
- * two look at each other crosswise (Pready: word, then go; raiser: go, then word; both with sequentially consistent fences), so
- * one of them sees the other, and the step from 2e to 2e + 1 is a compare-and-swap, so only one gives it.
+ * two look at each other crosswise (Pready: word, then go; raiser: go, then word; all four sequentially consistent),
+ * so one of them sees the other, and the step from 2e to 2e + 1 is a compare-and-swap, so only one gives it.
  * test/model/ checks this. */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,11 +53,10 @@ static int keep(struct dz_psend *s, uint32_t part, uint64_t epoch)
     do {
         if (word >= 2 * epoch)
             return -EEXIST;
-    } while (!atomic_compare_exchange_weak_explicit(&s->ready[part], &word, 2 * epoch, memory_order_release,
+    } while (!atomic_compare_exchange_weak_explicit(&s->ready[part], &word, 2 * epoch, memory_order_seq_cst,
                                                     memory_order_relaxed)); /* acquire: give_kept */
-    atomic_thread_fence(memory_order_seq_cst); /* raise_go has its counterpart */
     word = 2 * epoch;
-    if (atomic_load_explicit(&s->go, memory_order_acquire) >= epoch &&
+    if (atomic_load_explicit(&s->go, memory_order_seq_cst) >= epoch && /* release: raise_go */
         atomic_compare_exchange_strong_explicit(&s->ready[part], &word, word + 1, memory_order_relaxed,
                                                 memory_order_relaxed))
         give(s, part, epoch);
@@ -94,7 +93,7 @@ static int give_kept(struct dz_psend *s, uint64_t epoch)
     int n = 0;
     for (uint32_t p = 0; p < s->parts; p++) {
         uint64_t word = 2 * epoch; /* acquire: the bytes that Pready's caller wrote (release: keep) */
-        if (atomic_load_explicit(&s->ready[p], memory_order_relaxed) != word ||
+        if (atomic_load_explicit(&s->ready[p], memory_order_seq_cst) != word ||
             !atomic_compare_exchange_strong_explicit(&s->ready[p], &word, word + 1, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
@@ -120,8 +119,8 @@ static int raise_go(struct dz_psend *s, uint64_t epoch)
     int rc = s->t->send_start(s->chan, epoch);
     if (rc)
         return rc;
-    atomic_store_explicit(&s->go, epoch, memory_order_release); /* acquire: dz_psend_ready */
-    atomic_thread_fence(memory_order_seq_cst);                  /* keep has its counterpart */
+    /* acquire: dz_psend_ready; with other threads keep may be looking from the other side */
+    dz_store_crosswise(&s->go, epoch);
     return 0;
 }
 
