@@ -17,7 +17,7 @@
 #define FROZEN UINT64_MAX
 enum {
     LOOK_AHEAD = 4,          /* partitions beyond the first missing one that a poll looks at */
-    RUN_MAX = 64,            /* partitions taken from the transport in one call */
+    RUN_MAX = 32,            /* partitions taken from the transport in one call */
 };
 
 static void end_epoch(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
@@ -70,6 +70,22 @@ static inline bool land(struct dz_precv *r, struct dz_bind *b, uint32_t p, uint6
     return true;
 }
 
+/* With one thread no partition needs a claim: runs come from the transport in one call. Takes from `first`, which is
+ * missing, on; returns the first partition that is not known to have arrived. */
+static uint32_t land_run(struct dz_precv *r, struct dz_bind *b, uint32_t first, uint64_t epoch)
+{
+    uint32_t end = first + 1, n;
+    while (end < b->map.send_parts && end < first + RUN_MAX &&
+           atomic_load_explicit(&b->arrived[end], memory_order_relaxed) != ARRIVED(epoch))
+        end++;
+    n = r->t->recv_run(b->chan, first, end, epoch);
+    for (uint32_t p = first; p < first + n; p++)
+        atomic_store_explicit(&b->arrived[p], ARRIVED(epoch), memory_order_relaxed);
+    if (n)
+        count_landed(r, b, epoch, n);
+    return first + n;
+}
+
 bool dz_precv_arrived(struct dz_precv *r, uint32_t part, uint64_t epoch)
 {
     struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_acquire); /* release: dz_precv_attach */
@@ -78,35 +94,13 @@ bool dz_precv_arrived(struct dz_precv *r, uint32_t part, uint64_t epoch)
     if (!b)
         return false;
     struct dz_part_range range = dz_part_range(&b->map, part);
-    for (uint32_t p = range.first; p < range.end; p++)
+    for (uint32_t p = range.first; p < range.end; p++) {
+        if (!dz_threaded && atomic_load_explicit(&b->arrived[p], memory_order_relaxed) != ARRIVED(epoch))
+            land_run(r, b, p, epoch); /* also what the next calls will ask for */
         if (!land(r, b, p, epoch))
             return false;
-    return true;
-}
-
-/* With one thread no partition needs a claim: whole runs come from the transport at once. */
-static uint32_t land_run(struct dz_precv *r, struct dz_bind *b, uint32_t first, uint64_t epoch)
-{
-    uint32_t p = first, n;
-    while (p < b->map.send_parts) {
-        if (atomic_load_explicit(&b->arrived[p], memory_order_relaxed) == ARRIVED(epoch)) {
-            p++; /* Parrived took it */
-            continue;
-        }
-        uint32_t end = p + 1;
-        while (end < b->map.send_parts && end < p + RUN_MAX &&
-               atomic_load_explicit(&b->arrived[end], memory_order_relaxed) != ARRIVED(epoch))
-            end++;
-        n = r->t->recv_run(b->chan, p, end, epoch);
-        for (uint32_t i = p; i < p + n; i++)
-            atomic_store_explicit(&b->arrived[i], ARRIVED(epoch), memory_order_relaxed);
-        if (n)
-            count_landed(r, b, epoch, n);
-        if (n < end - p)
-            return p + n;
-        p = end;
     }
-    return p;
+    return true;
 }
 
 /* Takes what is there, from the first missing partition on. */
@@ -115,10 +109,16 @@ static void take_some(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
     /* a cursor of an older epoch counts as 0; one thread's may lag behind another's, the words decide */
     uint64_t cursor = atomic_load_explicit(&r->cursor, memory_order_relaxed);
     uint32_t from = cursor >> 32 == (epoch & UINT32_MAX) ? (uint32_t)cursor : 0, p = from, last = b->map.send_parts - 1;
-    if (!dz_threaded)
-        p = land_run(r, b, p, epoch);
-    while (p <= last && land(r, b, p, epoch))
-        p++;
+    while (p <= last) {
+        uint32_t q = p;
+        if (!dz_threaded && atomic_load_explicit(&b->arrived[p], memory_order_relaxed) != ARRIVED(epoch))
+            q = land_run(r, b, p, epoch);
+        else if (land(r, b, p, epoch))
+            q = p + 1;
+        if (q == p)
+            break;
+        p = q;
+    }
     if (p != from)
         atomic_store_explicit(&r->cursor, epoch << 32 | p, memory_order_relaxed);
     if (p >= last)
