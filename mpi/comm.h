@@ -17,6 +17,8 @@ void dz_group_get(struct dz_group *);
 void dz_group_put(struct dz_group *);
 static inline int dz_group_world(const struct dz_group *g, int rank) { return g->world ? g->world[rank] : rank; }
 int dz_group_compare(const struct dz_group *, const struct dz_group *); /* MPI_IDENT, SIMILAR, UNEQUAL; -ENOMEM */
+/* For each member of g its rank in `in`, or -1; the caller frees it. NULL: no memory. */
+int *dz_group_ranks_in(const struct dz_group *g, const struct dz_group *in);
 int dz_check_group(const char *call, struct dz_comm *, struct dz_group *, const char *arg);
 
 /* ---- making communicators (comm.c) */

@@ -137,6 +137,11 @@ struct dz_block { /* a run of bytes of one element, in pack order */
     size_t len;
     size_t packed; /* offset of this run in the packed element */
 };
+struct dz_grid { /* runs of one length, at i / per_row * row_stride + i % per_row * stride from the first */
+    size_t run; /* 0: they do not lie like that */
+    size_t per_row;
+    ptrdiff_t stride, row_stride;
+};
 struct dz_type { /* 512 bytes in the ABI */
     uint32_t magic;
     _Atomic int refs;
@@ -147,9 +152,12 @@ struct dz_type { /* 512 bytes in the ABI */
     size_t size;    /* packed bytes of one element */
     ptrdiff_t lb, extent, true_lb, true_extent;
     uint32_t nblocks;           /* adjacent runs merged; 0 for an empty type */
-    struct dz_block *blocks;    /* NULL for predefined types: one run [0, size) (pair types: see type.c) */
+    struct dz_block *blocks;    /* NULL for predefined types that are contig */
+    struct dz_grid grid;
+    int align;                  /* of the strictest predefined type inside */
+    bool lb_set, ub_set;        /* by MPI_Type_create_resized somewhere inside: no other entry moves them */
     struct dz_layout layout;    /* gather/scatter with ctx = this type; filled by commit and at init */
-    const struct dz_type *elem; /* the one predefined type of a homogeneous derived type (reductions), or NULL */
+    const struct dz_type *elem; /* the one predefined type of a homogeneous type (of a predefined one: itself), or NULL */
     void *envelope;             /* what MPI_Type_get_contents needs, or NULL */
     char name[MPI_MAX_OBJECT_NAME];
 };
@@ -178,6 +186,8 @@ struct dz_op { /* 2048 bytes in the ABI */
 };
 static inline bool dz_op_ok(const struct dz_op *o) { return o && o != MPI_OP_NULL && o->magic == DZ_MAGIC_OP; }
 int dz_op_init(void);
+void dz_op_get(struct dz_op *); /* no effect on predefined operations */
+void dz_op_put(struct dz_op *);
 /* Is op defined on type (MPI 3.1 section 5.9.2)? User operations: always. */
 bool dz_op_valid(const struct dz_op *op, const struct dz_type *type);
 /* inout[i] = in[i] op inout[i], count elements of type laid out as type says. Valid pairs only. */

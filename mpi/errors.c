@@ -5,7 +5,8 @@
  * thread, and asks the handler of the communicator. Codes given to users are plain classes, so MPI_Error_string finds
  * the text of the last error of that class and thread and appends it.
  *
- * Codes above MPI_ERR_LASTCODE are the user's: a table that only grows, guarded by dz_lock.
+ * Codes above MPI_ERR_LASTCODE are the user's: a table that only grows, guarded by dz_lock. It outlives MPI_Finalize,
+ * for the words may be asked for afterwards.
  *
  * A fatal error is one write of one line on stderr, so that lines of several ranks do not mix, and the end of the job. */
 #include <errno.h>
@@ -252,15 +253,6 @@ int dz_errors_init(void)
     fill(MPI_ERRORS_ABORT, DZ_ERRH_ABORT);
 #endif
     return 0;
-}
-
-void dz_errors_fini(void)
-{
-    for (int i = 0; i < dz_error_last_code - MPI_ERR_LASTCODE; i++)
-        free(user_codes[i].words);
-    free(user_codes);
-    user_codes = NULL;
-    dz_error_last_code = MPI_ERR_LASTCODE;
 }
 
 void dz_errh_get(struct dz_errhandler *h)

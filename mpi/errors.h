@@ -6,7 +6,6 @@
 
 /* Fills the predefined handlers. Before anything that may raise. */
 int dz_errors_init(void);
-void dz_errors_fini(void); /* forgets what MPI_Add_error_* made */
 
 /* One more, one less reference; the last frees. No effect on predefined handlers and NULL. Any thread. */
 void dz_errh_get(struct dz_errhandler *);

@@ -98,6 +98,20 @@ int dz_group_compare(const struct dz_group *a, const struct dz_group *b)
     return r == b->size ? MPI_SIMILAR : MPI_UNEQUAL;
 }
 
+int *dz_group_ranks_in(const struct dz_group *g, const struct dz_group *in)
+{
+    int *where = table_of(in);
+    int *ranks = malloc(((size_t)g->size + 1) * sizeof *ranks);
+    for (int r = 0; where && ranks && r < g->size; r++)
+        ranks[r] = where[dz_group_world(g, r)];
+    if (!where) {
+        free(ranks);
+        ranks = NULL;
+    }
+    free(where);
+    return ranks;
+}
+
 /* Hands the group of world[0..n) to the user; owns world. */
 static int give(const char *call, int *world, int n, MPI_Group *out)
 {
@@ -192,7 +206,7 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
 {
     static const char call[] = "MPI_Group_translate_ranks";
     DZ_ENTER(call);
-    int rc = check_two(call, group1, group2, n ? ranks2 : call, "ranks2");
+    int rc = check_two(call, group1, group2, n ? (const void *)ranks2 : call, "ranks2");
     if (!rc && n < 0)
         rc = dz_raise(NULL, MPI_ERR_ARG, call, "n is %d", n);
     if (!rc && n)

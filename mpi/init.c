@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "mpi/errors.h"
+#include "mpi/p2p.h"
 #include "mpi/part.h"
 
 enum { GRACE_MS = 2000, DEATH_LOOK_POLLS = 256 };
@@ -172,6 +173,22 @@ static bool all_have_come(void *arg)
     return true;
 }
 
+/* " (gone: rank 3, rank 5)" of those whose process has ended; empty where nobody knows. */
+static void name_the_dead(char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = 0;
+    dz_lock();
+    for (int r = 0; r < dz_boot.size && used < bytes; r++) {
+        struct dz_peer *peer = &dz_peers[r];
+        if (r != dz_boot.rank && (peer->gone || (peer->t && peer->t->dead(peer))))
+            used += (size_t)snprintf(text + used, bytes - used, used ? ", rank %d" : " (gone: rank %d", r);
+    }
+    dz_unlock();
+    if (used && used < bytes - 1)
+        strcpy(text + used, ")");
+}
+
 static int part_from_peers(void)
 {
     struct parting p = {0};
@@ -181,9 +198,11 @@ static int part_from_peers(void)
         dz_wait_until(all_have_come, &p);
     if (p.rc == -EHOSTDOWN)
         return dz_raise_errno(MPI_COMM_WORLD, p.rc, "MPI_Finalize", p.gone);
-    if (p.rc)
-        return dz_raise(MPI_COMM_WORLD, dz_class_of_errno(p.rc), "MPI_Finalize", "%s", dz_boot_error);
-    return MPI_SUCCESS;
+    if (!p.rc)
+        return MPI_SUCCESS;
+    char dead[80];
+    name_the_dead(dead, sizeof dead);
+    return dz_raise(MPI_COMM_WORLD, dz_class_of_errno(p.rc), "MPI_Finalize", "%s%s", dz_boot_error, dead);
 }
 
 /* %r in the setting is the rank. One write: ranks may share the file. */
@@ -228,8 +247,8 @@ int PMPI_Finalize(void)
     atomic_store_explicit(&dz_phase, DZ_FINALIZED, memory_order_release);
     dz_lock();
     dz_part_fini();
+    dz_p2p_fini();
     dz_type_fini();
-    dz_errors_fini();
     dz_unlock();
     write_counters();
     dz_transport_fini();

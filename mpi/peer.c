@@ -52,7 +52,7 @@ static bool push_held(struct dz_out *out, struct dz_peer *peer)
 {
     struct held *h = (struct held *)out;
     struct dz_view v = {.base = h->payload, .bytes = h->bytes};
-    if (peer->t->am_post(peer, &h->am, &v, 0, h->bytes) == -EAGAIN)
+    if (!peer->gone && peer->t->am_post(peer, &h->am, &v, 0, h->bytes) == -EAGAIN)
         return false;
     free(h); /* sent, or its peer is gone and nobody will miss it */
     return true;

@@ -12,9 +12,8 @@
 #include <time.h>
 
 #include "mpi/core.h"
+#include "mpi/p2p.h"
 #include "mpi/part.h"
-
-void dz_p2p_peer_gone(struct dz_peer *); /* p2p.c */
 
 enum { SPIN_ROOMY = 4000, SPIN_CROWDED = 40 };
 #define NAP_AFTER_NS 200000u /* of waiting, when crowded */

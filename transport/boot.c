@@ -369,7 +369,7 @@ int dz_boot_fence_test(void)
     if (pending)
         return -EAGAIN;
     if (status != PMIX_SUCCESS) /* also a partial success: somebody has died */
-        return fail(-ECONNRESET, "not all ranks have come to a fence: %s", PMIx_Error_string(status));
+        return fail(-ECONNRESET, "not all ranks have come (%s)", PMIx_Error_string(status));
     return 0;
 }
 
@@ -377,7 +377,9 @@ int dz_boot_fence_test(void)
 static int fence_wait(void)
 {
     enum { LOOK_MS = 1000 };
-    int local = get_int(&whole_job, PMIX_LOCAL_SIZE, -1);
+    /* mpirun ends the job itself when a process ends early; Slurm leaves that to us */
+    bool slurm = !strncmp(me.nspace, "slurm.pmix.", strlen("slurm.pmix."));
+    int local = slurm ? get_int(&whole_job, PMIX_LOCAL_SIZE, -1) : -1;
     int looks_missing = 0;
     for (long waited = 0; waited < dz_set.boot_timeout * 1000; waited += LOOK_MS) {
         struct timespec end = from_now(LOOK_MS);
@@ -389,7 +391,7 @@ static int fence_wait(void)
         rc = dz_boot_fence_test();
         if (rc != -EAGAIN)
             return rc;
-        int alive = dz_boot_tasks_alive();
+        int alive = slurm ? dz_boot_tasks_alive() : -1;
         looks_missing = alive >= 0 && alive < local ? looks_missing + 1 : 0;
         if (looks_missing == 2) /* once may have been a look at a task that is being started */
             return fail(-EHOSTDOWN, "only %d of the %d tasks on this node are alive; one ended before it called MPI_Init",

@@ -42,12 +42,14 @@ _Noreturn void dz_boot_abort(int code);
 #define DZ_SETTINGS(INT, STR)                                                                                        \
     STR(transport, TRANSPORT, "auto", "transports to use, by name, comma separated: auto, self, shm")               \
     INT(slot_ring, SLOT_RING, 4, "epochs of small partitions that a sender may be ahead of its receiver (4 to 64)")  \
-    INT(slot_limit, SLOT_LIMIT, 1048576,                                                                             \
+    INT(slot_limit, SLOT_LIMIT, 4194304,                                                                             \
         "bytes of one epoch of a channel up to which partitions go through shared slots (two copies)")              \
     INT(chunk, CHUNK, 8192, "bytes of a pipelined piece of a large partition or message (512 to 1048576)")          \
     INT(eager, EAGER, 262144, "bytes of a plain message up to which it is sent without waiting for the receive")    \
     INT(pool, POOL, 1048576, "bytes of shared pieces a process keeps for plain messages in flight")                 \
     INT(cma, CMA, 1, "0: never copy between address spaces (process_vm_readv); 1: where the kernel allows it")      \
+    INT(get_min, GET_MIN, 16777216,                                                                                  \
+        "bytes of a plain message from which its receiver fetches it alone; below, the sender copies it in pieces")  \
     INT(spin, SPIN, -1, "polls before a waiting rank gives its core away; -1: many where cores suffice, few else")  \
     INT(boot_timeout, BOOT_TIMEOUT, 300, "seconds that MPI_Init waits for all ranks of the job (1 to 86400)")        \
     INT(peer_timeout, PEER_TIMEOUT, 1000, "milliseconds between looks whether a silent peer is still alive")        \

@@ -1,0 +1,278 @@
+/* coll_reduce.c - reductions whose result is one vector: reduce, allreduce, and the ring that the long ones share.
+ *
+ * An operation's left operand always comes from the lower ranks: what is combined are results of neighbouring ranges of
+ * ranks, so trees are right for operations that do not commute, and both ends of an exchange compute the very same
+ * expression on the very same operands: results of allreduce are equal bit for bit on all ranks, NaNs and signed zeros
+ * included. Rings rotate the order of ranks and serve commutative operations only; there each block is reduced along one
+ * path and then copied.
+ *
+ * dz_op_apply(in, inout) leaves "in op inout" in inout: the operand that comes from the higher ranks is overwritten, so
+ * trees hold two scratch vectors and swap their roles. */
+#include <string.h>
+
+#include "mpi/coll.h"
+
+enum { RING_BYTES = 65536, RING_BLOCK = 4096 }; /* shorter messages or blocks are bound by the number of steps */
+
+static bool ring_pays(const struct dz_coll *c, size_t count, const struct dz_type *type, const struct dz_op *op)
+{
+    size_t bytes = count * type->size, size = (size_t)c->comm->size;
+    return op->commute && count >= size && bytes >= RING_BYTES && bytes >= size * RING_BLOCK;
+}
+
+/* ---- rings. In step s of a reduction block b is sent by rank b + 1 + s: each rank adds its part and passes on. */
+int dz_coll_ring_reduce(struct dz_coll *c, void *buf, const size_t *first, struct dz_type *type, struct dz_op *op)
+{
+    int size = c->comm->size, rank = c->comm->rank, rc = MPI_SUCCESS;
+    int to = (rank + 1) % size, from = (rank - 1 + size) % size;
+    size_t longest = 0;
+    for (int b = 0; b < size; b++)
+        if (first[b + 1] - first[b] > longest)
+            longest = first[b + 1] - first[b];
+    struct dz_scratch in;
+    if (dz_scratch_open(&in, longest, type))
+        return MPI_ERR_NO_MEM;
+    for (int s = 1; !rc && s < size; s++) {
+        int out = (rank - s + size) % size, mine = (rank - s - 1 + size) % size;
+        size_t n = first[mine + 1] - first[mine];
+        rc = dz_coll_swap(c, dz_coll_at(buf, (ptrdiff_t)first[out], type), first[out + 1] - first[out], type, to, in.at, n,
+                          type, from);
+        if (!rc && n)
+            dz_op_apply(op, type, in.at, dz_coll_at(buf, (ptrdiff_t)first[mine], type), n);
+    }
+    free(in.mem);
+    return rc;
+}
+
+int dz_coll_ring_gather(struct dz_coll *c, void *buf, const size_t *first, struct dz_type *type)
+{
+    int size = c->comm->size, rank = c->comm->rank, rc = MPI_SUCCESS;
+    int to = (rank + 1) % size, from = (rank - 1 + size) % size;
+    for (int s = 0; !rc && s < size - 1; s++) {
+        int out = (rank - s + size) % size, in = (out - 1 + size) % size;
+        rc = dz_coll_swap(c, dz_coll_at(buf, (ptrdiff_t)first[out], type), first[out + 1] - first[out], type, to,
+                          dz_coll_at(buf, (ptrdiff_t)first[in], type), first[in + 1] - first[in], type, from);
+    }
+    return rc;
+}
+
+static size_t *equal_blocks(size_t count, int size)
+{
+    size_t *first = malloc(((size_t)size + 1) * sizeof *first);
+    for (int b = 0; first && b <= size; b++)
+        first[b] = dz_block_at(count, size, b);
+    return first;
+}
+
+/* ---- reduce */
+/* Down a binomial tree to rank `top`, over ranks counted from top when that is allowed (commutative), else top is 0.
+ * The result is at *result: own, or one of two scratch vectors. Other ranks: undefined. */
+static int reduce_tree(struct dz_coll *c, const void *own, size_t count, struct dz_type *type, struct dz_op *op, int top,
+                       void *scratch[2], const void **result)
+{
+    int size = c->comm->size, me = (c->comm->rank - top + size) % size, free_one = 0, rc = MPI_SUCCESS;
+    const void *acc = own;
+    for (int bit = 1; bit < size; bit *= 2) {
+        if (me & bit)
+            return dz_coll_send(c, acc, count, type, (me - bit + top) % size);
+        if (me + bit >= size)
+            continue;
+        void *in = scratch[free_one];
+        rc = dz_coll_recv(c, in, count, type, (me + bit + top) % size);
+        if (rc)
+            return rc;
+        dz_op_apply(op, type, acc, in, count);
+        acc = in;
+        free_one = !free_one;
+    }
+    *result = acc;
+    return rc;
+}
+
+static int reduce_by_tree(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type,
+                          struct dz_op *op, int root)
+{
+    struct dz_scratch s[2];
+    const void *result = NULL;
+    int rank = c->comm->rank, top = op->commute ? root : 0;
+    if (dz_scratch_open(&s[0], count, type))
+        return MPI_ERR_NO_MEM;
+    int rc = dz_scratch_open(&s[1], count, type);
+    if (!rc)
+        rc = reduce_tree(c, own, count, type, op, top, (void *[]){s[0].at, s[1].at}, &result);
+    if (!rc && rank == top && top != root)
+        rc = dz_coll_send(c, result, count, type, root);
+    if (!rc && rank == root && top != root)
+        rc = dz_coll_recv(c, rbuf, count, type, top);
+    if (!rc && rank == root && top == root && result != rbuf)
+        rc = dz_coll_copy(result, count, type, rbuf, count, type);
+    free(s[0].mem);
+    free(s[1].mem);
+    return rc;
+}
+
+/* The reduced blocks go to root one by one. */
+static int collect(struct dz_coll *c, void *work, const size_t *first, struct dz_type *type, int root)
+{
+    int rank = c->comm->rank, rc = MPI_SUCCESS;
+    if (rank != root)
+        return dz_coll_send(c, dz_coll_at(work, (ptrdiff_t)first[rank], type), first[rank + 1] - first[rank], type, root);
+    for (int b = 0; !rc && b < c->comm->size; b++)
+        if (b != root)
+            rc = dz_coll_recv(c, dz_coll_at(work, (ptrdiff_t)first[b], type), first[b + 1] - first[b], type, b);
+    return rc;
+}
+
+static int reduce_by_ring(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type,
+                          struct dz_op *op, int root)
+{
+    struct dz_scratch s = {NULL, rbuf};
+    size_t *first = equal_blocks(count, c->comm->size);
+    int rc = first ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (!rc && c->comm->rank != root)
+        rc = dz_scratch_open(&s, count, type);
+    if (!rc && s.at != own)
+        rc = dz_coll_copy(own, count, type, s.at, count, type);
+    if (!rc)
+        rc = dz_coll_ring_reduce(c, s.at, first, type, op);
+    if (!rc)
+        rc = collect(c, s.at, first, type, root);
+    free(s.mem);
+    free(first);
+    return rc;
+}
+
+int dz_coll_reduce(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type, struct dz_op *op,
+                   int root)
+{
+    if (!count)
+        return MPI_SUCCESS;
+    if (c->comm->size == 1)
+        return own == rbuf ? MPI_SUCCESS : dz_coll_copy(own, count, type, rbuf, count, type);
+    if (c->comm->size > 3 && ring_pays(c, count, type, op)) /* fewer ranks: the tree moves less */
+        return reduce_by_ring(c, own, rbuf, count, type, op, root);
+    return reduce_by_tree(c, own, rbuf, count, type, op, root);
+}
+
+/* ---- allreduce */
+/* acc and in hold neighbouring ranges of ranks; leaves their reduction in acc and swaps the two if need be. */
+static void combine(struct dz_op *op, struct dz_type *type, size_t count, void **acc, void **in, bool in_is_lower)
+{
+    if (in_is_lower) {
+        dz_op_apply(op, type, *in, *acc, count);
+        return;
+    }
+    dz_op_apply(op, type, *acc, *in, count);
+    void *t = *acc;
+    *acc = *in;
+    *in = t;
+}
+
+/* Recursive doubling over a power of two of ranks; those beyond it hand their part to a neighbour first, and get the
+ * result in the end. *acc holds the own part, *in is scratch; the result is at *acc. */
+static int double_up(struct dz_coll *c, size_t count, struct dz_type *type, struct dz_op *op, void **acc, void **in)
+{
+    int size = c->comm->size, rank = c->comm->rank, power = 1, rc = MPI_SUCCESS;
+    while (power * 2 <= size)
+        power *= 2;
+    int extra = size - power; /* the first 2 * extra ranks are folded in pairs */
+    if (rank < 2 * extra && !(rank % 2)) {
+        rc = dz_coll_send(c, *acc, count, type, rank + 1);
+        return rc ? rc : dz_coll_recv(c, *acc, count, type, rank + 1);
+    }
+    if (rank < 2 * extra) {
+        rc = dz_coll_recv(c, *in, count, type, rank - 1);
+        if (!rc)
+            combine(op, type, count, acc, in, true);
+    }
+    int me = rank < 2 * extra ? rank / 2 : rank - extra;
+    for (int bit = 1; !rc && bit < power; bit *= 2) {
+        int other = me ^ bit, peer = other < extra ? other * 2 + 1 : other + extra;
+        rc = dz_coll_swap(c, *acc, count, type, peer, *in, count, type, peer);
+        if (!rc)
+            combine(op, type, count, acc, in, other < me);
+    }
+    if (!rc && rank < 2 * extra)
+        rc = dz_coll_send(c, *acc, count, type, rank - 1);
+    return rc;
+}
+
+static int allreduce_doubling(struct dz_coll *c, void *rbuf, size_t count, struct dz_type *type, struct dz_op *op)
+{
+    struct dz_scratch s;
+    int rc = dz_scratch_open(&s, count, type);
+    void *acc = rbuf, *in = s.at;
+    if (!rc)
+        rc = double_up(c, count, type, op, &acc, &in);
+    if (!rc && acc != rbuf)
+        rc = dz_coll_copy(acc, count, type, rbuf, count, type);
+    free(s.mem);
+    return rc;
+}
+
+static int allreduce_ring(struct dz_coll *c, void *rbuf, size_t count, struct dz_type *type, struct dz_op *op)
+{
+    size_t *first = equal_blocks(count, c->comm->size);
+    int rc = first ? dz_coll_ring_reduce(c, rbuf, first, type, op) : MPI_ERR_NO_MEM;
+    if (!rc)
+        rc = dz_coll_ring_gather(c, rbuf, first, type);
+    free(first);
+    return rc;
+}
+
+int dz_coll_allreduce(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type, struct dz_op *op)
+{
+    int rc = MPI_SUCCESS;
+    if (count && own != rbuf)
+        rc = dz_coll_copy(own, count, type, rbuf, count, type);
+    if (rc || !count || c->comm->size == 1)
+        return rc;
+    return ring_pays(c, count, type, op) ? allreduce_ring(c, rbuf, count, type, op)
+                                         : allreduce_doubling(c, rbuf, count, type, op);
+}
+
+/* ---- calls */
+static int check_reduction(const char *call, struct dz_comm *comm, const void *sendbuf, const void *recvbuf, int count,
+                           struct dz_type *type, struct dz_op *op, bool receives)
+{
+    int rc = dz_check_count(call, comm, count, "count");
+    if (!rc)
+        rc = dz_check_type(call, comm, type, "datatype");
+    if (!rc)
+        rc = dz_check_op(call, comm, op, type);
+    if (!rc && !(receives && sendbuf == MPI_IN_PLACE))
+        rc = dz_check_buf(call, comm, sendbuf, count, type);
+    if (!rc && receives)
+        rc = dz_check_buf(call, comm, recvbuf, count, type);
+    return rc;
+}
+
+int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+    DZ_ENTER("MPI_Reduce");
+    int rc = dz_check_comm("MPI_Reduce", comm);
+    if (!rc)
+        rc = dz_check_root("MPI_Reduce", comm, root);
+    if (!rc)
+        rc = check_reduction("MPI_Reduce", comm, sendbuf, recvbuf, count, datatype, op, comm->rank == root);
+    if (rc)
+        return rc;
+    const void *own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
+    struct dz_coll c = dz_coll_begin("MPI_Reduce", comm);
+    return dz_coll_end(&c, dz_coll_reduce(&c, own, recvbuf, (size_t)count, datatype, op, root));
+}
+DZ_WEAK(PI_Reduce)
+
+int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    DZ_ENTER("MPI_Allreduce");
+    int rc = dz_check_comm("MPI_Allreduce", comm);
+    if (!rc)
+        rc = check_reduction("MPI_Allreduce", comm, sendbuf, recvbuf, count, datatype, op, true);
+    if (rc)
+        return rc;
+    const void *own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
+    struct dz_coll c = dz_coll_begin("MPI_Allreduce", comm);
+    return dz_coll_end(&c, dz_coll_allreduce(&c, own, recvbuf, (size_t)count, datatype, op));
+}
+DZ_WEAK(PI_Allreduce)
