@@ -1,11 +1,12 @@
 /* attr.c - attributes cached on communicators, and their keys.
  *
  * A key is a number that names a struct keyval; numbers are never used again. A keyval lives as long as it has a handle
- * or an attribute: MPI_Comm_free_keyval only takes the number away from the user. The attributes of a communicator are a
- * list, newest first, so that walking it from the front deletes in LIFO order, which MPI_COMM_SELF needs at MPI_Finalize.
+ * or an attribute: MPI_Comm_free_keyval only takes the number away from the user. The attributes of a communicator are
+ * a list, newest first, so that walking it from the front deletes in LIFO order, which MPI_COMM_SELF needs at
+ * MPI_Finalize.
  *
- * Lists and keys are guarded by dz_lock; callbacks are called without it, for they may call MPI. While a callback runs its
- * attribute stays in the list, and is looked up again afterwards.
+ * Lists and keys are guarded by dz_lock; callbacks are called without it, for they may call MPI. While a callback runs
+ * its attribute stays in the list, and is looked up again afterwards.
  *
  * The predefined keys are no attributes in the list: their values are the same for all communicators. */
 #include <errno.h>

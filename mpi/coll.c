@@ -87,7 +87,8 @@ int dz_check_op(const char *call, struct dz_comm *comm, struct dz_op *op, struct
     if (!dz_op_ok(op))
         return dz_raise(comm, MPI_ERR_OP, call, "op is %p: no operation, or one that was freed", (void *)op);
     if (!dz_op_valid(op, type))
-        return dz_raise(comm, MPI_ERR_OP, call, "the predefined operation is not defined on the datatype '%s'", type->name);
+        return dz_raise(comm, MPI_ERR_OP, call, "the predefined operation is not defined on the datatype '%s'",
+                        type->name);
     return MPI_SUCCESS;
 }
 
@@ -173,7 +174,7 @@ static int bcast_chain(struct dz_coll *c, char *buf, size_t bytes, int root)
     return rc;
 }
 
-/* In units of one segment on one link: a chain fills, then all links work; a tree sends the whole message each level. */
+/* In units of one segment on one link: a chain fills, then all links work; a tree sends the whole message a level. */
 static bool chain_is_faster(size_t bytes, int size)
 {
     size_t segments = (bytes + SEGMENT - 1) / SEGMENT, levels = 0;

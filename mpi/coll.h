@@ -2,8 +2,8 @@
  *
  * Everything here runs on the communicator's second context, without dz_lock, and returns an MPI class that nobody has
  * raised yet; the entry point raises it once, by dz_coll_end, which knows the peer that failed. All messages of an
- * operation carry one tag, drawn from comm->coll_seq: all ranks draw in the same order, and between two ranks messages of
- * one tag keep their order, so no other agreement is needed. */
+ * operation carry one tag, drawn from comm->coll_seq: all ranks draw in the same order, and between two ranks messages
+ * of one tag keep their order, so no other agreement is needed. */
 #ifndef DZ_MPI_COLL_H
 #define DZ_MPI_COLL_H
 
@@ -61,9 +61,10 @@ static inline size_t dz_block_at(size_t count, int n, int b)
 int dz_coll_barrier(struct dz_coll *);
 int dz_coll_bcast(struct dz_coll *, void *buf, size_t count, struct dz_type *, int root);
 /* own may be rbuf (in place) */
-int dz_coll_reduce(struct dz_coll *, const void *own, void *rbuf, size_t count, struct dz_type *, struct dz_op *, int root);
+int dz_coll_reduce(struct dz_coll *, const void *own, void *rbuf, size_t count, struct dz_type *, struct dz_op *,
+                   int root);
 int dz_coll_allreduce(struct dz_coll *, const void *own, void *rbuf, size_t count, struct dz_type *, struct dz_op *);
-/* Ring: on return buf's block `rank` of blocks first[0..size] (elements) holds the reduction. Commutative operations. */
+/* Ring: on return buf's block `rank` of blocks first[0..size] (elements) holds the reduction. Must commute. */
 int dz_coll_ring_reduce(struct dz_coll *, void *buf, const size_t *first, struct dz_type *, struct dz_op *);
 /* Ring: each rank's block of buf to all ranks. */
 int dz_coll_ring_gather(struct dz_coll *, void *buf, const size_t *first, struct dz_type *);
@@ -72,6 +73,7 @@ int dz_coll_allgather_bytes(struct dz_coll *, const void *own, void *all, size_t
 
 /* Argument checks that only collectives need. */
 int dz_check_op(const char *call, struct dz_comm *, struct dz_op *, struct dz_type *);
-int dz_check_data(const char *call, struct dz_comm *, const void *buf, MPI_Count count, struct dz_type *, const char *what);
+int dz_check_data(const char *call, struct dz_comm *, const void *buf, MPI_Count count, struct dz_type *,
+                  const char *what);
 
 #endif

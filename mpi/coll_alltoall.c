@@ -1,8 +1,8 @@
 /* coll_alltoall.c - everybody sends a block to everybody: one engine for the three forms of the call.
  *
- * In step s a rank sends to the rank s after it and receives from the rank s before it, so that no rank is met by two at
- * once. In place, blocks are exchanged pair by pair, in the order of the pairs (lower rank first, then higher), which no
- * two ranks can wait for in a circle; the outgoing block is packed aside first.
+ * In step s a rank sends to the rank s after it and receives from the rank s before it, so that no rank is met by two
+ * at once. In place, blocks are exchanged pair by pair, in the order of the pairs (lower rank first, then higher),
+ * which no two ranks can wait for in a circle; the outgoing block is packed aside first.
  *
  * Blocks of no bytes are not sent: both ends know. */
 #include "mpi/coll.h"
@@ -48,7 +48,8 @@ static int exchange(struct dz_coll *c, const struct side *send, const struct sid
         int to = (rank + s) % size, from = (rank - s + size) % size;
         out = block_of(send, to);
         in = block_of(recv, from);
-        rc = dz_coll_swap(c, out.at, out.count, out.type, peer_of(&out, to), in.at, in.count, in.type, peer_of(&in, from));
+        rc = dz_coll_swap(c, out.at, out.count, out.type, peer_of(&out, to), in.at, in.count, in.type,
+                          peer_of(&in, from));
     }
     return rc;
 }
@@ -121,8 +122,8 @@ static int check_arrays(const char *call, struct dz_comm *comm, const void *send
     return rc ? rc : dz_check_ptr(call, comm, recvcounts, "recvcounts");
 }
 
-int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                   const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                   void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
     DZ_ENTER("MPI_Alltoallv");
     int rc = check_arrays("MPI_Alltoallv", comm, sendbuf, sendcounts, recvcounts);
@@ -135,7 +136,8 @@ int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispl
 DZ_WEAK(PI_Alltoallv)
 
 int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
-                   void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+                   void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
+                   MPI_Comm comm)
 {
     DZ_ENTER("MPI_Alltoallw");
     int rc = check_arrays("MPI_Alltoallw", comm, sendbuf, sendcounts, recvcounts);

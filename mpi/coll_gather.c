@@ -1,8 +1,8 @@
 /* coll_gather.c - collectives in which a rank's block stays whole: gather, scatter, allgather, each also with blocks of
  * different sizes.
  *
- * To and from a root, short equal blocks travel packed down or up a binomial tree, where the subtree of a rank is a run of
- * ranks counted from the root; all other blocks go straight. For all ranks, short equal blocks double in each round
+ * To and from a root, short equal blocks travel packed down or up a binomial tree, where the subtree of a rank is a run
+ * of ranks counted from the root; all other blocks go straight. For all ranks, short equal blocks double in each round
  * (Bruck), others go round a ring. In place means at the own block of the receive buffer. */
 #include <string.h>
 
@@ -62,7 +62,8 @@ static int gather_tree(struct dz_coll *c, const struct side *own, const struct s
     if (!rc)
         rc = gather_up(c, packed, block, root);
     for (int i = own->type ? 0 : 1; !rc && rank == root && i < size; i++)
-        rc = dz_coll_copy(packed + (size_t)i * block, block, MPI_BYTE, block_at(all, (i + root) % size), all->count, all->type);
+        rc = dz_coll_copy(packed + (size_t)i * block, block, MPI_BYTE, block_at(all, (i + root) % size), all->count,
+                          all->type);
     free(packed);
     return rc;
 }
@@ -148,7 +149,8 @@ static int scatter_tree(struct dz_coll *c, const struct side *all, const struct 
     if (!packed)
         return MPI_ERR_NO_MEM;
     for (int i = 0; !rc && rank == root && i < size; i++)
-        rc = dz_coll_copy(block_at(all, (i + root) % size), all->count, all->type, packed + (size_t)i * block, block, MPI_BYTE);
+        rc = dz_coll_copy(block_at(all, (i + root) % size), all->count, all->type, packed + (size_t)i * block, block,
+                          MPI_BYTE);
     if (!rc)
         rc = scatter_down(c, packed, block, root);
     if (!rc && own->type)
@@ -269,8 +271,8 @@ int dz_coll_allgather_bytes(struct dz_coll *c, const void *own, void *all, size_
     memcpy(turned, own, bytes);
     for (int have = 1; !rc && have < size; have *= 2) {
         size_t n = (size_t)(have < size - have ? have : size - have) * bytes;
-        rc = dz_coll_swap(c, turned, n, MPI_BYTE, (rank - have + size) % size, turned + (size_t)have * bytes, n, MPI_BYTE,
-                          (rank + have) % size);
+        rc = dz_coll_swap(c, turned, n, MPI_BYTE, (rank - have + size) % size, turned + (size_t)have * bytes, n,
+                          MPI_BYTE, (rank + have) % size);
     }
     size_t tail = (size_t)(size - rank) * bytes;
     memcpy((char *)all + (size_t)rank * bytes, turned, tail);
@@ -342,8 +344,9 @@ static int ring_of_blocks(struct dz_coll *c, void *buf, const int counts[], cons
     int to = (rank + 1) % size, from = (rank - 1 + size) % size;
     for (int s = 0; !rc && s < size - 1; s++) {
         int out = (rank - s + size) % size, in = (out - 1 + size) % size;
-        rc = dz_coll_swap(c, dz_coll_at(buf, displs[out], type), (size_t)counts[out], type, counts[out] ? to : MPI_PROC_NULL,
-                          dz_coll_at(buf, displs[in], type), (size_t)counts[in], type, counts[in] ? from : MPI_PROC_NULL);
+        rc = dz_coll_swap(c, dz_coll_at(buf, displs[out], type), (size_t)counts[out], type,
+                          counts[out] ? to : MPI_PROC_NULL, dz_coll_at(buf, displs[in], type), (size_t)counts[in], type,
+                          counts[in] ? from : MPI_PROC_NULL);
     }
     return rc;
 }

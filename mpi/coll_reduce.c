@@ -3,8 +3,8 @@
  * An operation's left operand always comes from the lower ranks: what is combined are results of neighbouring ranges of
  * ranks, so trees are right for operations that do not commute, and both ends of an exchange compute the very same
  * expression on the very same operands: results of allreduce are equal bit for bit on all ranks, NaNs and signed zeros
- * included. Rings rotate the order of ranks and serve commutative operations only; there each block is reduced along one
- * path and then copied.
+ * included. Rings rotate the order of ranks and serve commutative operations only; there each block is reduced along
+ * one path and then copied.
  *
  * dz_op_apply(in, inout) leaves "in op inout" in inout: the operand that comes from the higher ranks is overwritten, so
  * trees hold two scratch vectors and swap their roles. */
@@ -35,8 +35,8 @@ int dz_coll_ring_reduce(struct dz_coll *c, void *buf, const size_t *first, struc
     for (int s = 1; !rc && s < size; s++) {
         int out = (rank - s + size) % size, mine = (rank - s - 1 + size) % size;
         size_t n = first[mine + 1] - first[mine];
-        rc = dz_coll_swap(c, dz_coll_at(buf, (ptrdiff_t)first[out], type), first[out + 1] - first[out], type, to, in.at, n,
-                          type, from);
+        rc = dz_coll_swap(c, dz_coll_at(buf, (ptrdiff_t)first[out], type), first[out + 1] - first[out], type, to, in.at,
+                          n, type, from);
         if (!rc && n)
             dz_op_apply(op, type, in.at, dz_coll_at(buf, (ptrdiff_t)first[mine], type), n);
     }
@@ -67,8 +67,8 @@ static size_t *equal_blocks(size_t count, int size)
 /* ---- reduce */
 /* Down a binomial tree to rank `top`, over ranks counted from top when that is allowed (commutative), else top is 0.
  * The result is at *result: own, or one of two scratch vectors. Other ranks: undefined. */
-static int reduce_tree(struct dz_coll *c, const void *own, size_t count, struct dz_type *type, struct dz_op *op, int top,
-                       void *scratch[2], const void **result)
+static int reduce_tree(struct dz_coll *c, const void *own, size_t count, struct dz_type *type, struct dz_op *op,
+                       int top, void *scratch[2], const void **result)
 {
     int size = c->comm->size, me = (c->comm->rank - top + size) % size, free_one = 0, rc = MPI_SUCCESS;
     const void *acc = own;
@@ -116,7 +116,8 @@ static int collect(struct dz_coll *c, void *work, const size_t *first, struct dz
 {
     int rank = c->comm->rank, rc = MPI_SUCCESS;
     if (rank != root)
-        return dz_coll_send(c, dz_coll_at(work, (ptrdiff_t)first[rank], type), first[rank + 1] - first[rank], type, root);
+        return dz_coll_send(c, dz_coll_at(work, (ptrdiff_t)first[rank], type), first[rank + 1] - first[rank], type,
+                            root);
     for (int b = 0; !rc && b < c->comm->size; b++)
         if (b != root)
             rc = dz_coll_recv(c, dz_coll_at(work, (ptrdiff_t)first[b], type), first[b + 1] - first[b], type, b);
@@ -220,7 +221,8 @@ static int allreduce_ring(struct dz_coll *c, void *rbuf, size_t count, struct dz
     return rc;
 }
 
-int dz_coll_allreduce(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type, struct dz_op *op)
+int dz_coll_allreduce(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type,
+                      struct dz_op *op)
 {
     int rc = MPI_SUCCESS;
     if (count && own != rbuf)
@@ -247,7 +249,8 @@ static int check_reduction(const char *call, struct dz_comm *comm, const void *s
     return rc;
 }
 
-int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                MPI_Comm comm)
 {
     DZ_ENTER("MPI_Reduce");
     int rc = dz_check_comm("MPI_Reduce", comm);

@@ -1,10 +1,10 @@
 /* coll_scan.c - reductions whose result differs from rank to rank: prefixes (scan, exscan), and the scattered ones.
  *
- * Prefixes double: after round k a rank knows the reduction of its own aligned run of 2^k ranks (`run`), and of those of
- * it that come before the rank itself (`prefix`). Left operands come from lower ranks, so any operation will do.
+ * Prefixes double: after round k a rank knows the reduction of its own aligned run of 2^k ranks (`run`), and of those
+ * of it that come before the rank itself (`prefix`). Left operands come from lower ranks, so any operation will do.
  *
- * A scattered reduction is a ring (coll_reduce.c) for commutative operations on enough bytes, else a reduction to rank 0
- * that is then dealt out. */
+ * A scattered reduction is a ring (coll_reduce.c) for commutative operations on enough bytes, else a reduction to rank
+ * 0 that is then dealt out. */
 #include <errno.h>
 
 #include "mpi/coll.h"
@@ -110,8 +110,8 @@ int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
     DZ_ENTER("MPI_Exscan");
     int rc = dz_check_comm("MPI_Exscan", comm);
     if (!rc) /* the first rank receives nothing: its receive buffer may be anything, unless it sends from there */
-        rc = check_prefix("MPI_Exscan", comm, sendbuf, comm->rank || sendbuf == MPI_IN_PLACE ? recvbuf : (void *)sendbuf,
-                          count, datatype, op);
+        rc = check_prefix("MPI_Exscan", comm, sendbuf,
+                          comm->rank || sendbuf == MPI_IN_PLACE ? recvbuf : (void *)sendbuf, count, datatype, op);
     if (rc)
         return rc;
     const void *own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
@@ -178,8 +178,8 @@ static int reduce_scatter(const char *call, const void *sendbuf, void *recvbuf, 
     if (!rc && !in_place)
         rc = dz_check_buf(call, comm, sendbuf, (MPI_Count)first[comm->size], type);
     if (!rc)
-        rc = dz_check_buf(call, comm, recvbuf, (MPI_Count)(in_place ? first[comm->size] : first[comm->rank + 1] - first[comm->rank]),
-                          type);
+        rc = dz_check_buf(call, comm, recvbuf,
+                          (MPI_Count)(in_place ? first[comm->size] : first[comm->rank + 1] - first[comm->rank]), type);
     if (!rc) {
         struct dz_coll c = dz_coll_begin(call, comm);
         rc = dz_coll_end(&c, scatter_reduce(&c, in_place ? recvbuf : sendbuf, recvbuf, first, type, op));

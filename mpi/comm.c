@@ -1,14 +1,14 @@
 /* comm.c - communicators: the predefined ones, their making, sharing and end, and the calls that only look.
  *
- * A communicator is a group, two contexts (point-to-point: ctx, collectives: ctx + 1) with a matching queue each, and an
- * error handler. Contexts are unique in the job without any agreement: rank 0 of the new communicator draws the number
- * from its own counter, together with its rank in the job, and the exchange that makes the communicator carries it to the
- * others. A member may send on it while another has not come that far: the matching engine keeps messages of contexts that
- * are not open yet.
+ * A communicator is a group, two contexts (point-to-point: ctx, collectives: ctx + 1) with a matching queue each, and
+ * an error handler. Contexts are unique in the job without any agreement: rank 0 of the new communicator draws the
+ * number from its own counter, together with its rank in the job, and the exchange that makes the communicator carries
+ * it to the others. A member may send on it while another has not come that far: the matching engine keeps messages of
+ * contexts that are not open yet.
  *
- * References: one for the handle, one for each pending operation. MPI_Comm_free takes the handle away (and the attributes,
- * whose callbacks still see a whole communicator); the last reference closes the queues. Counting needs no lock, the
- * closing does: dz_comm_put is called with dz_lock held.
+ * References: one for the handle, one for each pending operation. MPI_Comm_free takes the handle away (and the
+ * attributes, whose callbacks still see a whole communicator); the last reference closes the queues. Counting needs no
+ * lock, the closing does: dz_comm_put is called with dz_lock held.
  *
  * World rank lists belong to the group; comm->world is the same array. */
 #include <errno.h>
@@ -92,7 +92,8 @@ int dz_comm_init(void)
     if (!rc)
         rc = fill_predefined(MPI_COMM_WORLD, dz_group_make(NULL, dz_boot.size), context(0, 0), "MPI_COMM_WORLD");
     if (!rc)
-        rc = fill_predefined(MPI_COMM_SELF, dz_group_make(self, 1), context(dz_boot.rank, SELF_NUMBER), "MPI_COMM_SELF");
+        rc = fill_predefined(MPI_COMM_SELF, dz_group_make(self, 1), context(dz_boot.rank, SELF_NUMBER),
+                             "MPI_COMM_SELF");
     return rc; /* a failure ends the process: nothing to undo */
 }
 
@@ -392,7 +393,8 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
         rc = dz_check_tag("MPI_Comm_create_group", comm, tag, false);
     if (rc)
         return rc;
-    struct dz_coll c = {.comm = comm, .call = "MPI_Comm_create_group", .tag = DZ_COLL_TAGS | tag % DZ_COLL_TAGS, .peer = -1};
+    struct dz_coll c = {
+        .comm = comm, .call = "MPI_Comm_create_group", .tag = DZ_COLL_TAGS | tag % DZ_COLL_TAGS, .peer = -1};
     return create_checked(&c, group, newcomm);
 }
 DZ_WEAK(PI_Comm_create_group)

@@ -25,8 +25,8 @@ int dz_check_group(const char *call, struct dz_comm *, struct dz_group *, const 
 /* Among members that know ctx: a communicator of group, of which the caller is a member. Takes over the caller's
  * reference to group, also when it fails. 0 or -errno. */
 int dz_comm_make(struct dz_comm *parent, struct dz_group *group, uint64_t ctx, struct dz_comm **out);
-/* Collective over comm: one communicator a color, ordered by key, then rank; MPI_COMM_NULL for MPI_UNDEFINED. Errors are
- * raised. */
+/* Collective over comm: one communicator a color, ordered by key, then rank; MPI_COMM_NULL for MPI_UNDEFINED. Errors
+ * are raised. */
 int dz_comm_split(const char *call, struct dz_comm *comm, int color, int key, struct dz_comm **out);
 /* What MPI_Comm_free does: MPI_SUCCESS, or the class that a delete callback returned (then nothing is freed). */
 int dz_comm_release(struct dz_comm *comm);

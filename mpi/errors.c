@@ -213,6 +213,7 @@ int dz_class_of_errno(int err)
     case ECONNRESET: return MPI_ERR_PROC_FAILED;
     case ENOMEM: return MPI_ERR_NO_MEM;
     case EMSGSIZE: return MPI_ERR_TRUNCATE;
+    case ENOBUFS:
     case EFAULT: return MPI_ERR_BUFFER;
     case EINVAL: return MPI_ERR_ARG;
     case ENOTSUP:
@@ -236,7 +237,9 @@ int dz_raise_errno(struct dz_comm *comm, int err, const char *call, struct dz_pe
     return dz_raise(comm, errclass, call, "%s%s", strerror(-err), who);
 }
 
-/* ---- handlers as objects */
+/* ---- handlers as objects. Two have names in some releases' headers only. */
+extern struct ompi_predefined_errhandler_t ompi_mpi_errors_abort, ompi_mpi_errors_throw_exceptions;
+
 static void fill(struct dz_errhandler *h, int kind)
 {
     h->magic = DZ_MAGIC_ERRH;
@@ -249,9 +252,8 @@ int dz_errors_init(void)
 {
     fill(MPI_ERRORS_ARE_FATAL, DZ_ERRH_FATAL);
     fill(MPI_ERRORS_RETURN, DZ_ERRH_RETURN);
-#ifdef MPI_ERRORS_ABORT
-    fill(MPI_ERRORS_ABORT, DZ_ERRH_ABORT);
-#endif
+    fill((struct dz_errhandler *)(void *)&ompi_mpi_errors_abort, DZ_ERRH_ABORT);
+    fill((struct dz_errhandler *)(void *)&ompi_mpi_errors_throw_exceptions, DZ_ERRH_FATAL);
     return 0;
 }
 

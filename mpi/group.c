@@ -1,8 +1,9 @@
 /* group.c - groups: ordered sets of processes, named by their ranks in MPI_COMM_WORLD.
  *
  * A group never changes once it is made, so whoever wants it takes a reference: communicators share theirs with the
- * handles that MPI_Comm_group gives out. A list that is NULL stands for all ranks of the job in their order, which keeps
- * MPI_COMM_WORLD free of an array as long as the job. Every empty result is MPI_GROUP_EMPTY, which is never freed.
+ * handles that MPI_Comm_group gives out. A list that is NULL stands for all ranks of the job in their order, which
+ * keeps MPI_COMM_WORLD free of an array as long as the job. Every empty result is MPI_GROUP_EMPTY, which is never
+ * freed.
  *
  * Always: the members are distinct, and `rank` is the own process's place among them, or MPI_UNDEFINED.
  *
@@ -284,7 +285,8 @@ static int choice_open(const char *call, struct choice *c, const struct dz_group
 static int choice_add(const char *call, struct choice *c, int rank, int i)
 {
     if (rank < 0 || rank >= c->room)
-        return dz_raise(NULL, MPI_ERR_RANK, call, "rank %d (from entry %d) is not in the group of %d", rank, i, c->room);
+        return dz_raise(NULL, MPI_ERR_RANK, call, "rank %d (from entry %d) is not in the group of %d", rank, i,
+                        c->room);
     if (c->taken[rank])
         return dz_raise(NULL, MPI_ERR_RANK, call, "rank %d (from entry %d) is there twice", rank, i);
     c->taken[rank] = true;

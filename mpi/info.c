@@ -260,8 +260,8 @@ int PMPI_Info_set(MPI_Info info, const char *key, const char *value)
         return rc;
     size_t n = value ? strlen(value) : 0;
     if (!n || n >= MPI_MAX_INFO_VAL)
-        return dz_raise(NULL, MPI_ERR_INFO_VALUE, "MPI_Info_set", "the value of '%s' has %zu characters; 1 to %d are allowed",
-                        key, n, MPI_MAX_INFO_VAL - 1);
+        return dz_raise(NULL, MPI_ERR_INFO_VALUE, "MPI_Info_set",
+                        "the value of '%s' has %zu characters; 1 to %d are allowed", key, n, MPI_MAX_INFO_VAL - 1);
     rc = put(info, key, value);
     return rc ? dz_raise_errno(NULL, rc, "MPI_Info_set", NULL) : MPI_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* topo.c - Cartesian grids over communicators.
  *
- * A grid is what a communicator carries besides its group: how its ranks 0..n-1 lie in dims[0] x dims[1] x ..., the last
- * dimension running fastest. It never changes, and duplicates of a communicator share it by reference. Ranks are not
- * reordered: processes of one node are equally near to each other for this library.
+ * A grid is what a communicator carries besides its group: how its ranks 0..n-1 lie in dims[0] x dims[1] x ..., the
+ * last dimension running fastest. It never changes, and duplicates of a communicator share it by reference. Ranks are
+ * not reordered: processes of one node are equally near to each other for this library.
  *
  * Arithmetic on coordinates is done in long long, for displacements are the user's. */
 #include <errno.h>
@@ -86,7 +86,8 @@ static int check_maxdims(const char *call, struct dz_comm *comm, int maxdims, co
 }
 
 /* dims of a grid to be made; *ranks: how many it has */
-static int check_dims(const char *call, struct dz_comm *comm, int ndims, const int dims[], const int periods[], int *ranks)
+static int check_dims(const char *call, struct dz_comm *comm, int ndims, const int dims[], const int periods[],
+                      int *ranks)
 {
     int rc = dz_check_comm(call, comm);
     if (!rc && ndims < 0)
@@ -183,7 +184,8 @@ static int make_grid(const char *call, struct dz_comm *comm, int color, int key,
     return rc;
 }
 
-int PMPI_Cart_create(MPI_Comm old_comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
+int PMPI_Cart_create(MPI_Comm old_comm, int ndims, const int dims[], const int periods[], int reorder,
+                     MPI_Comm *comm_cart)
 {
     (void)reorder;
     DZ_ENTER("MPI_Cart_create");
@@ -319,8 +321,8 @@ int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
     for (int d = 0; !rc && d < g->ndims; d++) {
         int c = wrap(g, d, coords[d]);
         if (c < 0)
-            rc = dz_raise(comm, MPI_ERR_ARG, "MPI_Cart_rank", "coords[%d] is %d; the dimension has %d and does not wrap", d,
-                          coords[d], g->dim[d].size);
+            rc = dz_raise(comm, MPI_ERR_ARG, "MPI_Cart_rank",
+                          "coords[%d] is %d; the dimension has %d and does not wrap", d, coords[d], g->dim[d].size);
         r = r * g->dim[d].size + c;
     }
     if (!rc)
@@ -346,7 +348,8 @@ int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, in
     struct grid *g;
     int rc = check_grid("MPI_Cart_shift", comm, &g);
     if (!rc && (direction < 0 || direction >= g->ndims))
-        rc = dz_raise(comm, MPI_ERR_ARG, "MPI_Cart_shift", "direction is %d; the grid has %d dimensions", direction, g->ndims);
+        rc = dz_raise(comm, MPI_ERR_ARG, "MPI_Cart_shift", "direction is %d; the grid has %d dimensions", direction,
+                      g->ndims);
     if (!rc)
         rc = dz_check_ptr("MPI_Cart_shift", comm, rank_source, "rank_source");
     if (!rc)

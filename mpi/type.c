@@ -1,14 +1,15 @@
 /* type.c - datatypes as objects: building one from older ones, references, commit, free, dup, names.
  *
- * A built type is flat: it keeps the runs of bytes of one element in pack order and nothing of the tree it came from, but
- * for the constructor's arguments, which hold references to the older types because MPI_Type_get_contents gives them
- * back. A type is immutable once its handle is out, apart from `committed` and the name. MPI_Type_free gives one
+ * A built type is flat: it keeps the runs of bytes of one element in pack order and nothing of the tree it came from,
+ * but for the constructor's arguments, which hold references to the older types because MPI_Type_get_contents gives
+ * them back. A type is immutable once its handle is out, apart from `committed` and the name. MPI_Type_free gives one
  * reference back; pending operations and younger types keep theirs.
  *
- * Bounds follow MPI 3.1 section 4.1.6: bounds that MPI_Type_create_resized (or its kin) has set win over all natural ones,
- * however deep they lie. A natural upper bound is the end of the last byte, and the natural extent is rounded up to the
- * strictest alignment inside. */
+ * Bounds follow MPI 3.1 section 4.1.6: bounds that MPI_Type_create_resized (or its kin) has set win over all natural
+ * ones, however deep they lie. A natural upper bound is the end of the last byte, and the natural extent is rounded up
+ * to the strictest alignment inside. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "mpi/type.h"
@@ -66,19 +67,19 @@ static void push_copies(struct dz_build *b, const struct dz_type *old, size_t n,
 /* ---- bounds */
 static void lower(struct dz_build *b, ptrdiff_t lb, bool set)
 {
-    if (set && !b->lb_set)
+    bool first = !b->lb_any || (set && !b->lb_set);
+    if (first || (set == b->lb_set && lb < b->lb))
         b->lb = lb;
-    else if (set == b->lb_set && (!b->any || lb < b->lb))
-        b->lb = lb;
+    b->lb_any = true;
     b->lb_set |= set;
 }
 
 static void upper(struct dz_build *b, ptrdiff_t ub, bool set)
 {
-    if (set && !b->ub_set)
+    bool first = !b->ub_any || (set && !b->ub_set);
+    if (first || (set == b->ub_set && ub > b->ub))
         b->ub = ub;
-    else if (set == b->ub_set && (!b->any || ub > b->ub))
-        b->ub = ub;
+    b->ub_any = true;
     b->ub_set |= set;
 }
 
@@ -102,17 +103,10 @@ static void add_bounds(struct dz_build *b, const struct dz_type *old, struct ran
         b->true_lb = b->size && b->true_lb < natural.lo ? b->true_lb : natural.lo;
         b->true_ub = b->size && b->true_ub > natural.hi ? b->true_ub : natural.hi;
     }
-    /* of a marker the side it does not set is no entry at all */
-    bool sized = old->size != 0;
-    if (old->lb_set || sized)
+    if (old->lb_set || old->size)
         lower(b, old->lb_set ? marked.lo : natural.lo, old->lb_set);
-    else if (!b->any)
-        b->lb = marked.lo;
-    if (old->ub_set || sized)
+    if (old->ub_set || old->size)
         upper(b, old->ub_set ? marked.hi : natural.hi, old->ub_set);
-    else if (!b->any)
-        b->ub = marked.hi;
-    b->any = true;
 }
 
 /* ---- the builder */
@@ -148,6 +142,8 @@ void dz_build_add(struct dz_build *b, const struct dz_type *old, size_t n, ptrdi
 void dz_build_add_at(struct dz_build *b, const struct dz_type *old, size_t len, ptrdiff_t n, ptrdiff_t unit)
 {
     ptrdiff_t disp;
+    if (!len)
+        return;
     if (!__builtin_mul_overflow(n, unit, &disp))
         dz_build_add(b, old, len, disp, old->extent);
     else if (!b->err)
@@ -158,7 +154,7 @@ void dz_build_bounds(struct dz_build *b, ptrdiff_t lb, ptrdiff_t ub)
 {
     b->lb = lb;
     b->ub = ub;
-    b->any = b->lb_set = b->ub_set = true;
+    b->lb_any = b->ub_any = b->lb_set = b->ub_set = true;
 }
 
 static void shrink(struct dz_build *b)
@@ -174,14 +170,13 @@ static void shrink(struct dz_build *b)
 
 int dz_build_close(struct dz_build *b, struct dz_type *t)
 {
-    ptrdiff_t extent = 0;
-    if (!b->err && b->any && __builtin_sub_overflow(b->ub, b->lb, &extent))
+    ptrdiff_t lb = b->lb_any ? b->lb : 0, ub = b->ub_any ? b->ub : lb, extent = 0, over = 0;
+    if (!b->err && __builtin_sub_overflow(ub, lb, &extent))
         b->err = -EOVERFLOW;
-    if (!b->err && b->any && !b->ub_set && extent > 0) {
-        ptrdiff_t over = extent % b->align;
-        if (over && __builtin_add_overflow(extent, b->align - over, &extent))
-            b->err = -EOVERFLOW;
-    }
+    if (!b->ub_set && extent > 0)
+        over = extent % b->align;
+    if (!b->err && over && __builtin_add_overflow(extent, b->align - over, &extent))
+        b->err = -EOVERFLOW;
     if (b->err) {
         free(b->blocks);
         b->blocks = NULL;
@@ -189,7 +184,7 @@ int dz_build_close(struct dz_build *b, struct dz_type *t)
     }
     shrink(b);
     t->size = b->size;
-    t->lb = b->any ? b->lb : 0;
+    t->lb = lb;
     t->extent = extent;
     t->true_lb = b->size ? b->true_lb : 0;
     t->true_extent = b->size ? b->true_ub - b->true_lb : 0;
@@ -206,9 +201,9 @@ int dz_build_close(struct dz_build *b, struct dz_type *t)
     return 0;
 }
 
-int dz_build_temp(struct dz_build *b, struct temp *t)
+int dz_build_temp(struct dz_build *b, struct dz_temp_type *t)
 {
-    *t = (struct temp){0};
+    *t = (struct dz_temp_type){0};
     t->type.envelope = &t->contents;
     return dz_build_close(b, &t->type);
 }
@@ -219,18 +214,20 @@ struct derived { /* one allocation; the arguments follow in this order */
     struct dz_contents c;
 };
 
-struct dz_type *dz_type_create(int combiner, int nints, int naddrs, int ntypes)
+struct dz_type *dz_type_create(int combiner, size_t nints, size_t naddrs, size_t ntypes)
 {
-    size_t addrs = (size_t)naddrs * sizeof(MPI_Aint), types = (size_t)ntypes * sizeof(struct dz_type *);
-    struct derived *d = calloc(1, sizeof *d + addrs + types + (size_t)nints * sizeof(int));
+    size_t addrs = naddrs * sizeof(MPI_Aint), types = ntypes * sizeof(struct dz_type *);
+    struct derived *d = NULL;
+    if (nints <= INT_MAX) /* the largest of the three */
+        d = calloc(1, sizeof *d + addrs + types + nints * sizeof(int));
     if (!d)
         return NULL;
     d->t.refs = 1;
     d->t.combiner = combiner;
     d->t.envelope = &d->c;
-    d->c.nints = nints;
-    d->c.naddrs = naddrs;
-    d->c.ntypes = ntypes;
+    d->c.nints = (int)nints;
+    d->c.naddrs = (int)naddrs;
+    d->c.ntypes = (int)ntypes;
     d->c.addrs = (MPI_Aint *)(d + 1);
     d->c.types = (struct dz_type **)((char *)d->c.addrs + addrs);
     d->c.ints = (int *)((char *)d->c.types + types);
@@ -266,14 +263,16 @@ void dz_type_get(struct dz_type *t)
 void dz_type_put(struct dz_type *t)
 {
     /* acq_rel: whoever frees sees what the others did with it */
-    if (t->predefined || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) > 1)
-        return;
-    struct dz_contents *c = dz_type_contents(t);
-    for (int i = 0; i < c->ntypes; i++)
-        dz_type_put(c->types[i]); /* as deep as the user nested them */
-    t->magic = 0;
-    free(t->blocks);
-    free(t);
+    while (t && !t->predefined && atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1) {
+        struct dz_contents *c = dz_type_contents(t);
+        struct dz_type *last = c->ntypes ? c->types[c->ntypes - 1] : NULL; /* no recursion: chains may be long */
+        for (int i = 0; i < c->ntypes - 1; i++)
+            dz_type_put(c->types[i]);
+        t->magic = 0;
+        free(t->blocks);
+        free(t);
+        t = last;
+    }
 }
 
 int dz_check_old(const char *call, struct dz_type *t, const char *arg)
@@ -331,8 +330,6 @@ int PMPI_Type_dup(MPI_Datatype type, MPI_Datatype *newtype)
     struct dz_build b;
     dz_build_init(&b);
     dz_build_add(&b, type, 1, 0, 0);
-    if (!b.err && (type->lb_set || type->ub_set || type->predefined))
-        ; /* the bounds and markers came along */
     if (t) {
         dz_type_contents(t)->types[0] = type;
         t->committed = type->committed;

@@ -1,7 +1,7 @@
 /* type.h - the inside of datatypes: how one is built, and what MPI_Type_get_contents gives back.
  *
- * A builder collects copies of older types at displacements, in pack order, into runs of bytes and bounds. Its first error
- * stays in `err` and turns the rest into no-ops, so that constructors need to look only once, at the end. */
+ * A builder collects copies of older types at displacements, in pack order, into runs of bytes and bounds. Its first
+ * error stays in `err` and turns the rest into no-ops, so that constructors need to look only once, at the end. */
 #ifndef DZ_MPI_TYPE_H
 #define DZ_MPI_TYPE_H
 
@@ -19,9 +19,9 @@ struct dz_build {
     struct dz_block *blocks;
     size_t nblocks, room;
     size_t size, elems;
-    ptrdiff_t lb, ub;           /* as set by markers, else natural; no meaning while `any` is false */
+    ptrdiff_t lb, ub;           /* as set by markers, else natural; no meaning before lb_any, ub_any */
     ptrdiff_t true_lb, true_ub; /* no meaning while size is 0 */
-    bool any, lb_set, ub_set, mixed;
+    bool lb_any, ub_any, lb_set, ub_set, mixed;
     const struct dz_type *elem;
     int align;
     int err; /* 0; -ENOMEM; -EOVERFLOW: beyond the address space */
@@ -38,13 +38,17 @@ void dz_build_add_at(struct dz_build *, const struct dz_type *old, size_t len, p
 void dz_build_bounds(struct dz_build *, ptrdiff_t lb, ptrdiff_t ub); /* markers */
 /* Makes t what was built; the builder is empty afterwards. Returns err, t is untouched then. */
 int dz_build_close(struct dz_build *, struct dz_type *t);
-/* The same for a temporary without handle, to be used as `old`; ends with free(t->blocks). */
-int dz_build_temp(struct dz_build *, struct dz_type *t);
+/* The same for a temporary without handle, to be used as `old`; ends with free(t->type.blocks). */
+struct dz_temp_type {
+    struct dz_type type;
+    struct dz_contents contents;
+};
+int dz_build_temp(struct dz_build *, struct dz_temp_type *);
 
 /* A new handle with room for the constructor's arguments, which the caller fills in: types without references yet.
- * NULL: no memory. dz_type_finish takes the references, closes the builder into it and stores the handle, or raises
- * what went wrong and frees everything. Returns an MPI class. */
-struct dz_type *dz_type_create(int combiner, int nints, int naddrs, int ntypes);
+ * NULL: no memory, or more integers than MPI_Type_get_envelope can count. dz_type_finish takes the references, closes
+ * the builder into it and stores the handle, or raises what went wrong and frees everything. Returns an MPI class. */
+struct dz_type *dz_type_create(int combiner, size_t nints, size_t naddrs, size_t ntypes);
 int dz_type_finish(const char *call, struct dz_build *, struct dz_type *, MPI_Datatype *newtype);
 
 static inline struct dz_contents *dz_type_contents(const struct dz_type *t)
@@ -64,5 +68,12 @@ void dz_type_layout(struct dz_type *);
 /* oldtype of a constructor: valid, committed or not; newtype not NULL. Raise. */
 int dz_check_old(const char *call, struct dz_type *, const char *arg);
 int dz_check_make(const char *call, int count, struct dz_type *oldtype, const MPI_Datatype *newtype);
+
+/* Constructors that MPI-1 has under other names. */
+int dz_make_hvector(const char *call, int count, int blocklength, MPI_Aint stride, MPI_Datatype, MPI_Datatype *newtype);
+int dz_make_hindexed(const char *call, int count, const int *blocklengths, const MPI_Aint *disps, MPI_Datatype,
+                     MPI_Datatype *newtype);
+int dz_make_struct(const char *call, int count, const int *blocklengths, const MPI_Aint *disps,
+                   const MPI_Datatype *types, MPI_Datatype *newtype);
 
 #endif

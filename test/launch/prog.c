@@ -8,6 +8,7 @@
  *   orphan                rank 0 kills its parent, the launcher, once the job has begun to talk
  *   init RANK USEC        RANK is killed USEC after its start, the others talk for ever
  *   talk RANK USEC        RANK is killed USEC after the job has begun to talk
+ *   bulk | part RANK USEC the same, with long messages | with partitioned requests
  *   wait RANK USEC        the same, but RANK says nothing and all others wait for it alone
  *   final RANK USEC       RANK is killed USEC after it has entered MPI_Finalize, or before if USEC is 0
  *
@@ -60,6 +61,41 @@ static void talk_for_ever(void)
 {
     for (int round = 0;; round = (round + 1) % 1000)
         ring(round);
+}
+
+static void bulk_for_ever(void)
+{
+    enum { N = 1 << 18 };
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    int *out = malloc(N * sizeof *out), *in = malloc(N * sizeof *in);
+    if (!out || !in)
+        exit(1);
+    for (int round = 0;; round = (round + 1) % 1000) {
+        out[0] = out[N - 1] = 1000 * round + rank;
+        MPI_Sendrecv(out, N, MPI_INT, to, 8, in, N, MPI_INT, from, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (in[0] != 1000 * round + from || in[N - 1] != in[0])
+            exit(1);
+    }
+}
+
+static void part_for_ever(void)
+{
+    enum { PARTS = 4, N = 4096 };
+    static int out[PARTS * N], in[PARTS * N];
+    MPI_Request r[2];
+    MPI_Psend_init(out, PARTS, N, MPI_INT, (rank + 1) % size, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
+    MPI_Precv_init(in, PARTS, N, MPI_INT, (rank + size - 1) % size, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &r[1]);
+    for (int round = 0;; round++) {
+        MPI_Startall(2, r);
+        for (int p = 0; p < PARTS; p++) {
+            out[p * N] = out[p * N + N - 1] = round + p;
+            MPI_Pready(p, r[0]);
+        }
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        for (int p = 0; p < PARTS; p++)
+            if (in[p * N] != round + p || in[p * N + N - 1] != round + p)
+                exit(1);
+    }
 }
 
 static int run_hello(void)
@@ -138,8 +174,12 @@ static int run_victim(const char *mode, int victim, long usec)
         MPI_Recv(&in, 1, MPI_INT, victim, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         return 0;
     }
-    if (!strcmp(mode, "talk") && rank == victim)
+    if (strcmp(mode, "init") && rank == victim)
         die_after(usec);
+    if (!strcmp(mode, "bulk"))
+        bulk_for_ever();
+    if (!strcmp(mode, "part"))
+        part_for_ever();
     talk_for_ever();
     return 0;
 }

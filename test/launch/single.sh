@@ -15,7 +15,7 @@ check "PMIx is named but not there, no rank either" error "PMIX_NAMESPACE=gone i
     env PMIX_NAMESPACE=gone "$prog" hello
 limit=10
 check "PMIx does not answer" error "denizen: " env DENIZEN_BOOT_TIMEOUT=2 "$prog" deaf
-limit=20
+limit=15
 check "srun without PMIx" error "srun --mpi=pmix" env SLURM_STEP_ID=0 SLURM_NTASKS=4 "$prog" hello
 check "a batch script is no step of several tasks" 0 "hello 0 of 1" \
     env SLURM_STEP_ID=4294967291 SLURM_NTASKS=4 "$prog" hello

@@ -18,7 +18,7 @@ static int failures, world_rank, world_size;
         }                                                                                                            \
     } while (0)
 
-static void begin(int *argc, char ***argv, int ranks)
+__attribute__((unused)) static void begin(int *argc, char ***argv, int ranks)
 {
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);

@@ -1,5 +1,5 @@
-/* coll_errors.c - wrong arguments of collectives come back as the right class, on the rank that gave them, and leave the
- * communicator usable. */
+/* coll_errors.c - wrong arguments of collectives come back as the right class, on the rank that gave them, and leave
+ * the communicator usable. */
 /* run: -n 2 */
 #include "coll.h"
 
@@ -15,7 +15,8 @@ static void comm_and_root(void)
     EXPECT(MPI_Scan(buf, out, 1, MPI_INT, MPI_SUM, NULL) == MPI_ERR_COMM, "NULL");
     EXPECT(MPI_Bcast(buf, 1, MPI_INT, world_size, MPI_COMM_WORLD) == MPI_ERR_ROOT, "root too large");
     EXPECT(MPI_Reduce(buf, out, 1, MPI_INT, MPI_SUM, -1, MPI_COMM_WORLD) == MPI_ERR_ROOT, "root -1");
-    EXPECT(MPI_Gather(buf, 1, MPI_INT, out, 1, MPI_INT, MPI_PROC_NULL, MPI_COMM_WORLD) == MPI_ERR_ROOT, "root PROC_NULL");
+    EXPECT(MPI_Gather(buf, 1, MPI_INT, out, 1, MPI_INT, MPI_PROC_NULL, MPI_COMM_WORLD) == MPI_ERR_ROOT,
+           "root PROC_NULL");
     EXPECT(MPI_Scatter(buf, 1, MPI_INT, out, 1, MPI_INT, 99, MPI_COMM_WORLD) == MPI_ERR_ROOT, "root 99");
 }
 
@@ -48,15 +49,18 @@ static void buffers(void)
     int other = (world_rank + 1) % 2;
     EXPECT(MPI_Bcast(NULL, 3, MPI_INT, 0, MPI_COMM_WORLD) == MPI_ERR_BUFFER, "NULL");
     EXPECT(MPI_Allreduce(buf, NULL, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_ERR_BUFFER, "NULL");
-    EXPECT(MPI_Allreduce(buf, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_ERR_BUFFER, "in place is for sendbuf");
+    EXPECT(MPI_Allreduce(buf, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_ERR_BUFFER,
+           "in place is for sendbuf");
     EXPECT(MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, MPI_COMM_WORLD) == MPI_ERR_BUFFER, "in place");
-    EXPECT(MPI_Reduce(MPI_IN_PLACE, out, 1, MPI_INT, MPI_SUM, other, MPI_COMM_WORLD) == MPI_ERR_BUFFER, "in place, no root");
+    EXPECT(MPI_Reduce(MPI_IN_PLACE, out, 1, MPI_INT, MPI_SUM, other, MPI_COMM_WORLD) == MPI_ERR_BUFFER,
+           "in place, no root");
     EXPECT(MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT, other, MPI_COMM_WORLD) == MPI_ERR_BUFFER,
            "in place, no root");
     EXPECT(MPI_Scatter(buf, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, other, MPI_COMM_WORLD) == MPI_ERR_BUFFER,
            "in place, no root");
     EXPECT(MPI_Allgatherv(buf, 1, MPI_INT, out, NULL, NULL, MPI_INT, MPI_COMM_WORLD) == MPI_ERR_ARG, "no counts");
-    EXPECT(MPI_Alltoallv(buf, NULL, NULL, MPI_INT, out, NULL, NULL, MPI_INT, MPI_COMM_WORLD) == MPI_ERR_ARG, "no counts");
+    EXPECT(MPI_Alltoallv(buf, NULL, NULL, MPI_INT, out, NULL, NULL, MPI_INT, MPI_COMM_WORLD) == MPI_ERR_ARG,
+           "no counts");
 }
 
 /* A message longer than its receive buffer is an error of the receiver alone. */
@@ -68,6 +72,8 @@ static void truncation(void)
     int n;
     MPI_Error_string(rc, text, &n);
     EXPECT(!world_rank || (strstr(text, "MPI_Bcast") && strstr(text, "rank 0")), "%s", text);
+    EXPECT(MPI_Gather(buf, 4, MPI_INT, out, 3, MPI_INT, 0, MPI_COMM_SELF) == MPI_ERR_TRUNCATE, "the own block as well");
+    EXPECT(MPI_Alltoall(buf, 2, MPI_INT, out, 1, MPI_INT, MPI_COMM_SELF) == MPI_ERR_TRUNCATE, "the own block as well");
     int small = 1, counts[2] = {4, 4}, displs[2] = {0, 4};
     rc = MPI_Gatherv(buf, world_rank ? 6 : 4, MPI_INT, out, counts, displs, MPI_INT, 0, MPI_COMM_WORLD);
     EXPECT(rc == (world_rank ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "class %d", rc);
@@ -79,6 +85,7 @@ int main(int argc, char **argv)
 {
     begin(&argc, &argv, 2);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     if (world_size == 2) {
         comm_and_root();
         counts_and_types();

@@ -1,5 +1,5 @@
-/* coll_gather.c - gather, scatter, allgather and alltoall, with equal and with different blocks, from every root, in place,
- * with blocks of nothing, and with other types at the two ends (MPI 3.1, sections 5.5 to 5.8). */
+/* coll_gather.c - gather, scatter, allgather and alltoall, with equal and with different blocks, from every root, in
+ * place, with blocks of nothing, and with other types at the two ends (MPI 3.1, sections 5.5 to 5.8). */
 /* run: -n 7 -t 120 */
 #include "coll.h"
 
@@ -149,8 +149,8 @@ static void different(MPI_Comm comm, int rank, int size)
                 set(own, n, rank, root);
                 if (skip)
                     set(all + displs[rank], n, rank, root);
-                MPI_Gatherv(skip ? MPI_IN_PLACE : own, n, MPI_INT, all, at_root ? counts : NULL, at_root ? displs : NULL, MPI_INT,
-                            root, comm);
+                MPI_Gatherv(skip ? MPI_IN_PLACE : own, n, MPI_INT, all, at_root ? counts : NULL,
+                            at_root ? displs : NULL, MPI_INT, root, comm);
                 for (int r = 0; at_root && r < size; r++) {
                     EXPECT(!wrong(all + displs[r], counts[r], r, root), "gatherv from %d of %d", r, size);
                     EXPECT(all[displs[r] + counts[r]] == -2, "gatherv filled a hole");
@@ -158,8 +158,8 @@ static void different(MPI_Comm comm, int rank, int size)
                 for (int r = 0; at_root && r < size; r++)
                     set(all + displs[r], counts[r], root, r);
                 memset(own, 0, (size_t)n * sizeof *own);
-                MPI_Scatterv(all, at_root ? counts : NULL, at_root ? displs : NULL, MPI_INT, skip ? MPI_IN_PLACE : own, n, MPI_INT,
-                             root, comm);
+                MPI_Scatterv(all, at_root ? counts : NULL, at_root ? displs : NULL, MPI_INT, skip ? MPI_IN_PLACE : own,
+                             n, MPI_INT, root, comm);
                 EXPECT(skip || !wrong(own, n, root, rank), "scatterv from %d of %d", root, size);
             }
         }

@@ -64,16 +64,24 @@ static void fill(MPI_Datatype type, void *buf, int count, int rank)
         put(type, buf, i, part(rank, i));
 }
 
+/* What remains of v in type: integers wrap. */
+static long long as(MPI_Datatype type, long long v)
+{
+    long double cell;
+    put(type, &cell, 0, v);
+    return get(type, &cell, 0);
+}
+
 static void verify(const char *what, MPI_Datatype type, MPI_Op op, const void *buf, int count, int size)
 {
     char name[MPI_MAX_OBJECT_NAME];
     int n;
     for (int i = 0; i < count; i++) {
-        if (get(type, buf, i) == expected(op, size, i))
+        if (get(type, buf, i) == as(type, expected(op, size, i)))
             continue;
         MPI_Type_get_name(type, name, &n);
         EXPECT(0, "%s of %d %s, %d ranks: element %d is %lld, not %lld", what, count, name, size, i, get(type, buf, i),
-               expected(op, size, i));
+               as(type, expected(op, size, i)));
         return;
     }
     EXPECT(get(type, buf, count) == 77, "%s wrote beyond %d elements", what, count);
@@ -111,7 +119,8 @@ static void one(MPI_Comm comm, int rank, int size, MPI_Datatype type, MPI_Op op,
 static void ops_and_types(MPI_Comm comm, int rank, int size)
 {
     static const int counts[] = {1, 5, 1000};
-    const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX, MPI_MIN, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR};
+    const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX,  MPI_MIN, MPI_LAND,
+                          MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR};
 #define X(c, t) t,
     const MPI_Datatype types[] = {TYPES(X)};
 #undef X
@@ -246,12 +255,14 @@ static void with_gaps(MPI_Comm comm, int rank, int size)
         MPI_Allreduce(own, out, count, type, op, comm);
         int bad = 0, all = size * (size - 1) / 2;
         for (int i = 0; i < count; i++)
-            bad += out[i][0] != all + size * i || out[i][2] != all + size * (i + 2) || out[i][1] != -5 || out[i][3] != -5;
+            bad += out[i][0] != all + size * i || out[i][1] != -5 || out[i][2] != all + size * (i + 2) ||
+                   out[i][3] != -5;
         EXPECT(!bad, "%d of %d pairs are wrong on %d ranks", bad, count, size);
         memset(out, 0xff, sizeof out);
         MPI_Reduce(own, out, count, type, op, size - 1, comm);
         for (int i = bad = 0; i < count && rank == size - 1; i++)
-            bad += out[i][0] != all + size * i || out[i][2] != all + size * (i + 2) || out[i][1] != -1 || out[i][3] != -1;
+            bad += out[i][0] != all + size * i || out[i][1] != -1 || out[i][2] != all + size * (i + 2) ||
+                   out[i][3] != -1;
         EXPECT(!bad, "%d of %d pairs are wrong on %d ranks", bad, count, size);
     }
     MPI_Op_free(&op);
@@ -280,7 +291,8 @@ static void same_bits(MPI_Comm comm, int rank, int size)
             MPI_Allreduce(own, out, n, MPI_DOUBLE, ops[o], comm);
             memcpy(first, out, (size_t)n * sizeof *out);
             MPI_Bcast(first, n, MPI_DOUBLE, 0, comm);
-            EXPECT(!memcmp(first, out, (size_t)n * sizeof *out), "%d elements, operation %d: other bits than rank 0's", n, o);
+            EXPECT(!memcmp(first, out, (size_t)n * sizeof *out), "%d elements, operation %d: other bits than rank 0's",
+                   n, o);
         }
         free(own);
         free(out);

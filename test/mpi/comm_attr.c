@@ -25,16 +25,19 @@ static int del(MPI_Comm comm, int key, void *value, void *extra_state)
     (void)extra_state;
     deletes++;
     EXPECT(MPI_Comm_size(comm, &size) == MPI_SUCCESS, "the communicator still works");
-    EXPECT(MPI_Comm_get_attr(comm, key, &seen, &flag) != MPI_SUCCESS || (flag && seen == value), "the value is still there");
+    EXPECT(MPI_Comm_get_attr(comm, key, &seen, &flag) != MPI_SUCCESS || (flag && seen == value),
+           "the value is still there");
     return refuse ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
 static void predefined(void)
 {
-    const int keys[] = {MPI_TAG_UB, MPI_HOST, MPI_IO, MPI_WTIME_IS_GLOBAL, MPI_APPNUM, MPI_UNIVERSE_SIZE, MPI_LASTUSEDCODE};
+    const int keys[] = {MPI_TAG_UB, MPI_HOST,          MPI_IO,          MPI_WTIME_IS_GLOBAL,
+                        MPI_APPNUM, MPI_UNIVERSE_SIZE, MPI_LASTUSEDCODE};
     for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) {
         int *value = NULL, flag = 0;
-        EXPECT(MPI_Comm_get_attr(MPI_COMM_WORLD, keys[i], &value, &flag) == MPI_SUCCESS && flag && value, "key %d", keys[i]);
+        EXPECT(MPI_Comm_get_attr(MPI_COMM_WORLD, keys[i], &value, &flag) == MPI_SUCCESS && flag && value, "key %d",
+               keys[i]);
         if (flag && keys[i] == MPI_TAG_UB)
             EXPECT(*value >= 32767, "tags up to %d", *value);
         if (flag && keys[i] == MPI_UNIVERSE_SIZE)
@@ -64,7 +67,8 @@ static void copies_and_deletes(void)
     EXPECT(MPI_Comm_get_attr(a, with, &value, &flag) == MPI_SUCCESS && flag && value == &cells[2], "the new value");
     MPI_Comm_dup(a, &b);
     EXPECT(copies == 1, "%d copies", copies);
-    EXPECT(MPI_Comm_get_attr(b, with, &value, &flag) == MPI_SUCCESS && flag && value == (char *)&cells[2] + 1, "copied");
+    EXPECT(MPI_Comm_get_attr(b, with, &value, &flag) == MPI_SUCCESS && flag && value == (char *)&cells[2] + 1,
+           "copied");
     EXPECT(MPI_Comm_get_attr(b, without, &value, &flag) == MPI_SUCCESS && !flag, "not copied");
     int old = with;
     EXPECT(MPI_Comm_free_keyval(&with) == MPI_SUCCESS && with == MPI_KEYVAL_INVALID, "freed");

@@ -1,5 +1,5 @@
-/* comm_basic.c - communicators: dup, split, split_type, create, create_group, compare, names, freeing; that their messages
- * stay apart; and the error cases (MPI 3.1, section 6.4). */
+/* comm_basic.c - communicators: dup, split, split_type, create, create_group, compare, names, freeing; that their
+ * messages stay apart; and the error cases (MPI 3.1, section 6.4). */
 /* run: -n 5 */
 #include "coll.h"
 
@@ -20,7 +20,8 @@ static int sum_on(MPI_Comm comm)
 static void duplicates(void)
 {
     MPI_Comm a, b;
-    int x = world_rank, y = -1, next = (world_rank + 1) % world_size, before = (world_rank + world_size - 1) % world_size;
+    int x = world_rank, y = -1, next = (world_rank + 1) % world_size,
+        before = (world_rank + world_size - 1) % world_size;
     MPI_Comm_dup(MPI_COMM_WORLD, &a);
     MPI_Comm_dup(a, &b);
     EXPECT(result_of(a, a) == MPI_IDENT && result_of(a, b) == MPI_CONGRUENT, "compare");
@@ -207,7 +208,8 @@ static void errors(void)
     EXPECT(MPI_Comm_split(MPI_COMM_SELF, -3, 0, &c) == MPI_ERR_ARG, "colour -3");
     EXPECT(MPI_Comm_split_type(MPI_COMM_SELF, 4711, 0, MPI_INFO_NULL, &c) == MPI_ERR_ARG, "type 4711");
     EXPECT(MPI_Comm_create(MPI_COMM_SELF, MPI_GROUP_NULL, &c) == MPI_ERR_GROUP, "no group");
-    EXPECT(MPI_Comm_rank(MPI_COMM_NULL, &x) == MPI_ERR_COMM && MPI_Comm_size(MPI_COMM_NULL, &x) == MPI_ERR_COMM, "null");
+    EXPECT(MPI_Comm_rank(MPI_COMM_NULL, &x) == MPI_ERR_COMM && MPI_Comm_size(MPI_COMM_NULL, &x) == MPI_ERR_COMM,
+           "null");
     EXPECT(MPI_Comm_rank(MPI_COMM_WORLD, NULL) == MPI_ERR_ARG, "NULL");
     EXPECT(MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_NULL, &x) == MPI_ERR_COMM, "null");
     EXPECT(MPI_Comm_remote_size(MPI_COMM_WORLD, &x) == MPI_ERR_COMM, "no inter-communicator");

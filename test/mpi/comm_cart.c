@@ -40,7 +40,8 @@ static void grid(void)
     MPI_Comm_rank(c, &rank);
     EXPECT(size == 6 && MPI_Topo_test(c, &status) == MPI_SUCCESS && status == MPI_CART, "a grid of %d", size);
     EXPECT(MPI_Cartdim_get(c, &nd) == MPI_SUCCESS && nd == 2, "%d", nd);
-    EXPECT(MPI_Cart_get(c, 2, dim, wraps, at) == MPI_SUCCESS && dim[0] == 3 && dim[1] == 2 && wraps[0] && !wraps[1], "dims");
+    EXPECT(MPI_Cart_get(c, 2, dim, wraps, at) == MPI_SUCCESS && dim[0] == 3 && dim[1] == 2 && wraps[0] && !wraps[1],
+           "dims");
     EXPECT(at[0] == rank / 2 && at[1] == rank % 2, "at %d %d", at[0], at[1]);
     for (int i = 0; i < 6; i++) {
         MPI_Cart_coords(c, i, 2, at);
@@ -55,7 +56,8 @@ static void grid(void)
     MPI_Cart_shift(c, 0, -4, &from, &to);
     EXPECT(from == (rank + 2) % 6 && to == (rank + 4) % 6, "from %d to %d", from, to);
     MPI_Cart_shift(c, 1, 1, &from, &to);
-    EXPECT(from == (rank % 2 ? rank - 1 : MPI_PROC_NULL) && to == (rank % 2 ? MPI_PROC_NULL : rank + 1), "%d %d", from, to);
+    EXPECT(from == (rank % 2 ? rank - 1 : MPI_PROC_NULL) && to == (rank % 2 ? MPI_PROC_NULL : rank + 1), "%d %d", from,
+           to);
     int sent = rank, got = -1;
     MPI_Sendrecv(&sent, 1, MPI_INT, to, 0, &got, 1, MPI_INT, from, 0, c, MPI_STATUS_IGNORE);
     EXPECT(got == (rank % 2 ? rank - 1 : -1), "%d", got);
@@ -66,12 +68,14 @@ static void grid(void)
     MPI_Comm_size(c, &size);
     MPI_Comm_rank(c, &r);
     EXPECT(size == 3 && r == rank / 2, "rank %d of %d", r, size);
-    EXPECT(MPI_Cart_get(c, 1, dim, wraps, at) == MPI_SUCCESS && dim[0] == 3 && wraps[0] && at[0] == rank / 2, "a column");
+    EXPECT(MPI_Cart_get(c, 1, dim, wraps, at) == MPI_SUCCESS && dim[0] == 3 && wraps[0] && at[0] == rank / 2,
+           "a column");
     MPI_Allreduce(&rank, &r, 1, MPI_INT, MPI_MIN, c);
     EXPECT(r == rank % 2, "the column of %d", r);
     MPI_Comm_free(&c);
     MPI_Cart_sub(d, (int[]){0, 0}, &c);
-    EXPECT(MPI_Comm_size(c, &size) == MPI_SUCCESS && size == 1 && MPI_Cartdim_get(c, &nd) == MPI_SUCCESS && nd == 0, "a point");
+    EXPECT(MPI_Comm_size(c, &size) == MPI_SUCCESS && size == 1 && MPI_Cartdim_get(c, &nd) == MPI_SUCCESS && nd == 0,
+           "a point");
     MPI_Comm_free(&c);
     EXPECT(MPI_Cart_coords(d, 6, 2, at) == MPI_ERR_RANK, "no rank 6");
     EXPECT(MPI_Cart_shift(d, 2, 1, &from, &to) == MPI_ERR_ARG, "no direction 2");

@@ -1,4 +1,5 @@
-/* group.c - groups: choosing members, set operations, translation, comparison, and the error cases (MPI 3.1, section 6.3). */
+/* group.c - groups: choosing members, set operations, translation, comparison, and the error cases (MPI 3.1,
+ * section 6.3). */
 /* run: -n 5 */
 #include "coll.h"
 

@@ -1,4 +1,5 @@
-/* info.c - info objects: order, replacing, lengths, copies, the predefined ones, and the error cases (MPI 3.1, chapter 9). */
+/* info.c - info objects: order, replacing, lengths, copies, the predefined ones, and the error cases (MPI 3.1, chapter
+ * 9). */
 #include "coll.h"
 
 int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag);
@@ -19,17 +20,21 @@ static void storing(void)
     const char *order[] = {"one", "two", "three"};
     for (int i = 0; i < 3; i++)
         EXPECT(MPI_Info_get_nthkey(info, i, key) == MPI_SUCCESS && !strcmp(key, order[i]), "key %d is %s", i, key);
-    EXPECT(MPI_Info_get(info, "one", MPI_MAX_INFO_VAL - 1, value, &flag) == MPI_SUCCESS && flag && !strcmp(value, "changed"),
+    EXPECT(MPI_Info_get(info, "one", MPI_MAX_INFO_VAL - 1, value, &flag) == MPI_SUCCESS && flag &&
+               !strcmp(value, "changed"),
            "%s", value);
     memset(value, 'x', sizeof value);
-    EXPECT(MPI_Info_get(info, "two", 6, value, &flag) == MPI_SUCCESS && flag && !strcmp(value, "second") && value[7] == 'x',
+    EXPECT(MPI_Info_get(info, "two", 6, value, &flag) == MPI_SUCCESS && flag && !strcmp(value, "second") &&
+               value[7] == 'x',
            "cut: %.10s", value);
     EXPECT(MPI_Info_get(info, "two", 0, value, &flag) == MPI_SUCCESS && flag && !*value, "no room");
     EXPECT(MPI_Info_get_valuelen(info, "two", &len, &flag) == MPI_SUCCESS && flag && len == 12, "%d", len);
     strcpy(value, "untouched");
-    EXPECT(MPI_Info_get(info, "four", 20, value, &flag) == MPI_SUCCESS && !flag && !strcmp(value, "untouched"), "no such key");
+    EXPECT(MPI_Info_get(info, "four", 20, value, &flag) == MPI_SUCCESS && !flag && !strcmp(value, "untouched"),
+           "no such key");
     len = 4;
-    EXPECT(PMPI_Info_get_string(info, "two", &len, value, &flag) == MPI_SUCCESS && flag && len == 13 && !strcmp(value, "sec"),
+    EXPECT(PMPI_Info_get_string(info, "two", &len, value, &flag) == MPI_SUCCESS && flag && len == 13 &&
+               !strcmp(value, "sec"),
            "%d: %s", len, value);
     len = 0;
     EXPECT(PMPI_Info_get_string(info, "two", &len, NULL, &flag) == MPI_SUCCESS && flag && len == 13, "%d", len);
@@ -39,7 +44,8 @@ static void storing(void)
     EXPECT(MPI_Info_get_nthkey(info, 1, key) == MPI_SUCCESS && !strcmp(key, "three"), "%s", key);
     MPI_Info_free(&info);
     EXPECT(info == MPI_INFO_NULL, "freed");
-    EXPECT(MPI_Info_get(copy, "two", 20, value, &flag) == MPI_SUCCESS && flag && !strcmp(value, "second value"), "the copy");
+    EXPECT(MPI_Info_get(copy, "two", 20, value, &flag) == MPI_SUCCESS && flag && !strcmp(value, "second value"),
+           "the copy");
     MPI_Info_free(&copy);
 }
 
@@ -56,7 +62,8 @@ static void lengths(void)
     EXPECT(MPI_Info_set(info, "x", value) == MPI_ERR_INFO_VALUE, "a value that fits no buffer");
     key[MPI_MAX_INFO_KEY - 1] = value[MPI_MAX_INFO_VAL - 1] = 0;
     EXPECT(MPI_Info_set(info, key, value) == MPI_SUCCESS, "the longest");
-    EXPECT(MPI_Info_get(info, key, MPI_MAX_INFO_VAL - 1, out, &flag) == MPI_SUCCESS && flag && !strcmp(out, value), "the longest");
+    EXPECT(MPI_Info_get(info, key, MPI_MAX_INFO_VAL - 1, out, &flag) == MPI_SUCCESS && flag && !strcmp(out, value),
+           "the longest");
     EXPECT(MPI_Info_set(info, "", "x") == MPI_ERR_INFO_KEY, "no key");
     EXPECT(MPI_Info_set(info, NULL, "x") == MPI_ERR_INFO_KEY, "NULL key");
     EXPECT(MPI_Info_set(info, "x", "") == MPI_ERR_INFO_VALUE, "no value");
@@ -79,11 +86,13 @@ static void predefined(char *program)
     EXPECT(MPI_Info_set(MPI_INFO_ENV, "a", "b") == MPI_ERR_INFO, "read-only");
     info = MPI_INFO_ENV;
     EXPECT(MPI_Info_free(&info) == MPI_ERR_INFO, "permanent");
-    EXPECT(MPI_Info_dup(MPI_INFO_ENV, &info) == MPI_SUCCESS && MPI_Info_set(info, "a", "b") == MPI_SUCCESS, "its copy is free");
+    EXPECT(MPI_Info_dup(MPI_INFO_ENV, &info) == MPI_SUCCESS && MPI_Info_set(info, "a", "b") == MPI_SUCCESS,
+           "its copy is free");
     MPI_Info_free(&info);
     char *words[] = {"prog", "-x", "y z"};
     EXPECT(PMPI_Info_create_env(3, words, &env) == MPI_SUCCESS, "create_env");
-    EXPECT(MPI_Info_get(env, "argv", MPI_MAX_INFO_VAL - 1, value, &flag) == MPI_SUCCESS && flag && !strcmp(value, "-x y z"),
+    EXPECT(MPI_Info_get(env, "argv", MPI_MAX_INFO_VAL - 1, value, &flag) == MPI_SUCCESS && flag &&
+               !strcmp(value, "-x y z"),
            "argv is %s", value);
     MPI_Info_free(&env);
 }

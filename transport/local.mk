@@ -1,0 +1,16 @@
+transport_sources = \
+	transport/boot.c \
+	transport/boot.h \
+	transport/mem.h \
+	transport/peers.c \
+	transport/self/self.c \
+	transport/settings.c \
+	transport/shm/arena.c \
+	transport/shm/chan.c \
+	transport/shm/cma.c \
+	transport/shm/copy.h \
+	transport/shm/ring.c \
+	transport/shm/shm.c \
+	transport/shm/shm.h \
+	transport/tasks.c \
+	transport/transport.h
