@@ -27,7 +27,7 @@ for dz_dir in $dz_places; do
 done
 AS_IF([test -z "$OMPI_INCLUDE"],
     [AC_MSG_ERROR([not found; install libopenmpi-dev (Debian, Ubuntu) or openmpi-devel, or say --with-openmpi=DIR])])
-dz_ompi_number() { sed -n "s/^#define OMPI_$[]1_VERSION *\([[0-9]]*\).*/\1/p" "$OMPI_INCLUDE/mpi.h"; }
+dz_ompi_number() { sed -n "s/^.define OMPI_$[]1_VERSION *\([[0-9]]*\).*/\1/p" "$OMPI_INCLUDE/mpi.h"; }
 dz_major=`dz_ompi_number MAJOR` dz_minor=`dz_ompi_number MINOR` dz_release=`dz_ompi_number RELEASE`
 OMPI_VERSION=$dz_major.$dz_minor.$dz_release
 AS_IF([test "$dz_major" -lt 4 || { test "$dz_major" -eq 4 && test "$dz_minor" -lt 1; }],

@@ -123,7 +123,7 @@ DZ_WEAK(PI_Barrier)
 
 /* ---- broadcast. Short messages go down a binomial tree; long ones along a chain of ranks in segments, so that all
  * links work at once and every byte is sent once a link. */
-enum { SEGMENT = 65536 };
+enum { SEGMENT = DZ_COLL_SEGMENT };
 
 static int bcast_tree(struct dz_coll *c, void *buf, size_t count, struct dz_type *type, int root)
 {

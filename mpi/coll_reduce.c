@@ -7,7 +7,7 @@
  * one path and then copied.
  *
  * dz_op_apply(in, inout) leaves "in op inout" in inout: the operand that comes from the higher ranks is overwritten, so
- * trees hold two scratch vectors and swap their roles. */
+ * trees hold two vectors and swap their roles. */
 #include <string.h>
 
 #include "mpi/coll.h"
@@ -65,49 +65,78 @@ static size_t *equal_blocks(size_t count, int size)
 }
 
 /* ---- reduce */
-/* Down a binomial tree to rank `top`, over ranks counted from top when that is allowed (commutative), else top is 0.
- * The result is at *result: own, or one of two scratch vectors. Other ranks: undefined. */
-static int reduce_tree(struct dz_coll *c, const void *own, size_t count, struct dz_type *type, struct dz_op *op,
-                       int top, void *scratch[2], const void **result)
+/* What a rank of a tree works with. One of two vectors holds what has been reduced so far (at first the own part, which
+ * may not be written to); the other one receives. The second is made when it is needed: with few children it is not. */
+struct node {
+    struct dz_coll *c;
+    struct dz_type *type;
+    struct dz_op *op;
+    size_t count;
+    const void *acc;
+    int held;       /* which vector acc is; -1: the own part, elsewhere */
+    void *spare[2]; /* the vectors; at the top the first is the user's buffer */
+    struct dz_scratch made[2];
+};
+
+static int take_child(struct node *n, int child, size_t count)
 {
-    int size = c->comm->size, me = (c->comm->rank - top + size) % size, free_one = 0, rc = MPI_SUCCESS;
-    const void *acc = own;
-    for (int bit = 1; bit < size; bit *= 2) {
-        if (me & bit)
-            return dz_coll_send(c, acc, count, type, (me - bit + top) % size);
-        if (me + bit >= size)
-            continue;
-        void *in = scratch[free_one];
-        rc = dz_coll_recv(c, in, count, type, (me + bit + top) % size);
-        if (rc)
-            return rc;
-        dz_op_apply(op, type, acc, in, count);
-        acc = in;
-        free_one = !free_one;
+    int i = n->held == 0, rc = MPI_SUCCESS;
+    if (!n->spare[i]) {
+        rc = dz_scratch_open(&n->made[i], n->count, n->type);
+        n->spare[i] = n->made[i].at;
     }
-    *result = acc;
+    if (!rc)
+        rc = dz_coll_recv(n->c, n->spare[i], count, n->type, child);
+    if (rc)
+        return rc;
+    if (n->op->commute && n->held == 0) {
+        dz_op_apply(n->op, n->type, n->spare[1], n->spare[0], count);
+        return MPI_SUCCESS;
+    }
+    dz_op_apply(n->op, n->type, n->acc, n->spare[i], count);
+    n->acc = n->spare[i];
+    n->held = i;
+    return MPI_SUCCESS;
+}
+
+/* One segment, up a binomial tree over ranks counted from top. At top the result is at n->acc. */
+static int reduce_segment(struct node *n, size_t count, int top)
+{
+    int size = n->c->comm->size, me = (n->c->comm->rank - top + size) % size, rc = MPI_SUCCESS;
+    for (int bit = 1; !rc && bit < size; bit *= 2) {
+        if (me & bit)
+            return dz_coll_send(n->c, n->acc, count, n->type, (me - bit + top) % size);
+        if (me + bit < size)
+            rc = take_child(n, (me + bit + top) % size, count);
+    }
     return rc;
 }
 
+/* The operation may be applied to any part of the vectors alone: long ones go in segments, so that levels of the tree
+ * work at the same time and scratch memory stays in the cache. Ranks are counted from root where the operation
+ * commutes, else from 0, from where the result goes to root. */
 static int reduce_by_tree(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type,
                           struct dz_op *op, int root)
 {
-    struct dz_scratch s[2];
-    const void *result = NULL;
-    int rank = c->comm->rank, top = op->commute ? root : 0;
-    if (dz_scratch_open(&s[0], count, type))
-        return MPI_ERR_NO_MEM;
-    int rc = dz_scratch_open(&s[1], count, type);
-    if (!rc)
-        rc = reduce_tree(c, own, count, type, op, top, (void *[]){s[0].at, s[1].at}, &result);
-    if (!rc && rank == top && top != root)
-        rc = dz_coll_send(c, result, count, type, root);
-    if (!rc && rank == root && top != root)
-        rc = dz_coll_recv(c, rbuf, count, type, top);
-    if (!rc && rank == root && top == root && result != rbuf)
-        rc = dz_coll_copy(result, count, type, rbuf, count, type);
-    free(s[0].mem);
-    free(s[1].mem);
+    size_t most = type->size < DZ_COLL_SEGMENT ? DZ_COLL_SEGMENT / type->size : 1;
+    int rank = c->comm->rank, top = op->commute ? root : 0, rc = MPI_SUCCESS;
+    struct node n = {.c = c, .type = type, .op = op, .count = count < most ? count : most};
+    for (size_t at = 0; !rc && at < count; at += most) {
+        size_t len = count - at < most ? count - at : most;
+        void *to = rank == root ? dz_coll_at(rbuf, (ptrdiff_t)at, type) : NULL;
+        n.acc = dz_coll_at(own, (ptrdiff_t)at, type);
+        n.spare[0] = rank == root && top == root ? to : n.made[0].at;
+        n.held = rank == root && top == root && own == rbuf ? 0 : -1;
+        rc = reduce_segment(&n, len, top);
+        if (!rc && rank == top && top != root)
+            rc = dz_coll_send(c, n.acc, len, type, root);
+        if (!rc && rank == root && top != root)
+            rc = dz_coll_recv(c, to, len, type, top);
+        if (!rc && rank == root && top == root && n.held != 0)
+            rc = dz_coll_copy(n.acc, len, type, to, len, type);
+    }
+    free(n.made[0].mem);
+    free(n.made[1].mem);
     return rc;
 }
 
@@ -146,7 +175,7 @@ static int reduce_by_ring(struct dz_coll *c, const void *own, void *rbuf, size_t
 int dz_coll_reduce(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type, struct dz_op *op,
                    int root)
 {
-    if (!count)
+    if (!count || !type->size)
         return MPI_SUCCESS;
     if (c->comm->size == 1)
         return own == rbuf ? MPI_SUCCESS : dz_coll_copy(own, count, type, rbuf, count, type);
@@ -227,7 +256,7 @@ int dz_coll_allreduce(struct dz_coll *c, const void *own, void *rbuf, size_t cou
     int rc = MPI_SUCCESS;
     if (count && own != rbuf)
         rc = dz_coll_copy(own, count, type, rbuf, count, type);
-    if (rc || !count || c->comm->size == 1)
+    if (rc || !count || !type->size || c->comm->size == 1)
         return rc;
     return ring_pays(c, count, type, op) ? allreduce_ring(c, rbuf, count, type, op)
                                          : allreduce_doubling(c, rbuf, count, type, op);

@@ -295,6 +295,8 @@ int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 }
 DZ_WEAK(PI_Comm_split)
 
+enum { LAST_SPLIT_TYPE = 13 }; /* of any release: MPI_COMM_TYPE_HW_GUIDED of Open MPI 5 */
+
 /* Ranks of one host have its first rank as their colour. */
 static int host_color(const struct dz_comm *comm)
 {
@@ -310,7 +312,7 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
     int rc = check_new("MPI_Comm_split_type", comm, newcomm);
     if (!rc)
         rc = check_info("MPI_Comm_split_type", comm, info);
-    if (!rc && split_type != MPI_UNDEFINED && (split_type < MPI_COMM_TYPE_SHARED || split_type > 13))
+    if (!rc && split_type != MPI_UNDEFINED && (split_type < MPI_COMM_TYPE_SHARED || split_type > LAST_SPLIT_TYPE))
         rc = dz_raise(comm, MPI_ERR_ARG, "MPI_Comm_split_type", "split_type is %d: no such type", split_type);
     if (rc)
         return rc;

@@ -137,10 +137,10 @@ struct dz_block { /* a run of bytes of one element, in pack order */
     size_t len;
     size_t packed; /* offset of this run in the packed element */
 };
-struct dz_grid { /* runs of one length, at i / per_row * row_stride + i % per_row * stride from the first */
+struct dz_grid { /* runs of one length, in rows of per_row (the last may be shorter), `stride` apart within a row */
     size_t run; /* 0: they do not lie like that */
     size_t per_row;
-    ptrdiff_t stride, row_stride;
+    ptrdiff_t stride;
 };
 struct dz_type { /* 512 bytes in the ABI */
     uint32_t magic;
@@ -157,7 +157,7 @@ struct dz_type { /* 512 bytes in the ABI */
     int align;                  /* of the strictest predefined type inside */
     bool lb_set, ub_set;        /* by MPI_Type_create_resized somewhere inside: no other entry moves them */
     struct dz_layout layout;    /* gather/scatter with ctx = this type; filled by commit and at init */
-    const struct dz_type *elem; /* the one predefined type of a homogeneous type (of a predefined one: itself), or NULL */
+    const struct dz_type *elem; /* the one predefined type of a homogeneous type (of a predefined one itself), or NULL */
     void *envelope;             /* what MPI_Type_get_contents needs, or NULL */
     char name[MPI_MAX_OBJECT_NAME];
 };

@@ -97,7 +97,11 @@ static void destroy(struct dz_info *info)
 static void put_cut(struct dz_info *info, const char *key, const char *value)
 {
     char cut[MPI_MAX_INFO_VAL];
-    snprintf(cut, sizeof cut, "%s", value);
+    size_t n = strlen(value);
+    if (n > sizeof cut - 1)
+        n = sizeof cut - 1;
+    memcpy(cut, value, n);
+    cut[n] = 0;
     put(info, key, cut); /* a missing hint is no failure */
 }
 

@@ -6,8 +6,9 @@
  * reference back; pending operations and younger types keep theirs.
  *
  * Bounds follow MPI 3.1 section 4.1.6: bounds that MPI_Type_create_resized (or its kin) has set win over all natural
- * ones, however deep they lie. A natural upper bound is the end of the last byte, and the natural extent is rounded up
- * to the strictest alignment inside. */
+ * ones, however deep they lie. The natural extent is rounded up to the strictest alignment inside. That padding is part
+ * of an older type's upper bound when it is used again: the standard's formula does not say so, MPICH and Open MPI do
+ * it, and programs see it. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -104,9 +105,9 @@ static void add_bounds(struct dz_build *b, const struct dz_type *old, struct ran
         b->true_ub = b->size && b->true_ub > natural.hi ? b->true_ub : natural.hi;
     }
     if (old->lb_set || old->size)
-        lower(b, old->lb_set ? marked.lo : natural.lo, old->lb_set);
+        lower(b, marked.lo, old->lb_set);
     if (old->ub_set || old->size)
-        upper(b, old->ub_set ? marked.hi : natural.hi, old->ub_set);
+        upper(b, marked.hi, old->ub_set); /* natural: with the padding of the older type */
 }
 
 /* ---- the builder */

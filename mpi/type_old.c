@@ -10,14 +10,18 @@
 #undef MPI_Type_hindexed
 #undef MPI_Type_struct
 
-int PMPI_Address(void *location, MPI_Aint *address);
-int PMPI_Type_extent(MPI_Datatype, MPI_Aint *extent);
-int PMPI_Type_lb(MPI_Datatype, MPI_Aint *lb);
-int PMPI_Type_ub(MPI_Datatype, MPI_Aint *ub);
-int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype, MPI_Datatype *newtype);
-int PMPI_Type_hindexed(int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype, MPI_Datatype *newtype);
-int PMPI_Type_struct(int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype types[],
-                     MPI_Datatype *newtype);
+/* the names, default visibility included, that the header does not declare in every configuration */
+#define DECLARE(name, ...)                                                                                           \
+    OMPI_DECLSPEC int MPI_##name(__VA_ARGS__);                                                                       \
+    OMPI_DECLSPEC int PMPI_##name(__VA_ARGS__)
+DECLARE(Address, void *location, MPI_Aint *address);
+DECLARE(Type_extent, MPI_Datatype, MPI_Aint *extent);
+DECLARE(Type_lb, MPI_Datatype, MPI_Aint *lb);
+DECLARE(Type_ub, MPI_Datatype, MPI_Aint *ub);
+DECLARE(Type_hvector, int count, int blocklength, MPI_Aint stride, MPI_Datatype, MPI_Datatype *newtype);
+DECLARE(Type_hindexed, int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype, MPI_Datatype *newtype);
+DECLARE(Type_struct, int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype types[],
+        MPI_Datatype *newtype);
 
 static int check_get(const char *call, struct dz_type *type, const MPI_Aint *result, const char *arg)
 {

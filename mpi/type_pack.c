@@ -85,10 +85,8 @@ INLINE void copy_runs(enum dir d, const struct dz_type *t, char *user, char *pac
         }
         return;
     }
-    while (n) {
-        size_t row = g->per_row - first % g->per_row;
-        if (row > n)
-            row = n;
+    for (size_t row = n ? g->per_row - first % g->per_row : 0; n; row = g->per_row) {
+        row = row < n ? row : n;
         copy_strided(d, user + t->blocks[first].disp, g->stride, pack, row, g->run);
         pack += row * g->run;
         first += row;
@@ -180,13 +178,10 @@ static struct dz_grid grid_of(const struct dz_block *b, size_t n)
     struct dz_grid g = {.run = b[0].len, .per_row = 1, .stride = n > 1 ? b[1].disp - b[0].disp : 0};
     while (g.per_row < n && b[g.per_row].disp - b[g.per_row - 1].disp == g.stride)
         g.per_row++;
-    g.row_stride = g.per_row < n ? b[g.per_row].disp - b[0].disp : 0;
     for (size_t i = 0, column = 0; i < n; i++, column++) {
         if (column == g.per_row)
             column = 0;
-        bool fits = i == 0 || (column ? b[i].disp - b[i - 1].disp == g.stride
-                                      : b[i].disp - b[i - g.per_row].disp == g.row_stride);
-        if (b[i].len != g.run || !fits)
+        if (b[i].len != g.run || (column && b[i].disp - b[i - 1].disp != g.stride))
             return (struct dz_grid){0};
     }
     return g;

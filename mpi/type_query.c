@@ -132,14 +132,19 @@ DZ_WEAK(PI_Get_address)
 /* The header makes macros of these two. By unsigned arithmetic: differences of any addresses wrap around. */
 #undef MPI_Aint_add
 #undef PMPI_Aint_add
+#undef MPI_Aint_diff
+#undef PMPI_Aint_diff
+OMPI_DECLSPEC MPI_Aint PMPI_Aint_add(MPI_Aint base, MPI_Aint disp);
+OMPI_DECLSPEC MPI_Aint PMPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2);
+OMPI_DECLSPEC MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint disp);
+OMPI_DECLSPEC MPI_Aint MPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2);
+
 MPI_Aint PMPI_Aint_add(MPI_Aint base, MPI_Aint disp)
 {
     return (MPI_Aint)((size_t)base + (size_t)disp);
 }
 DZ_WEAK(PI_Aint_add)
 
-#undef MPI_Aint_diff
-#undef PMPI_Aint_diff
 MPI_Aint PMPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2)
 {
     return (MPI_Aint)((size_t)addr1 - (size_t)addr2);

@@ -19,6 +19,10 @@ for name in $(env | sed -n 's/^\(\(PMIX\|PMI\|SLURM\|OMPI\|PRTE\|ORTE\|DENIZEN\)
     case $name in SLURM_TEST_DIR) ;; *) unset "$name" ;; esac
 done
 
+# For builds with sanitizers.
+LSAN_OPTIONS=suppressions=$(cd "$top_srcdir" && pwd)/test/lsan.supp:print_suppressions=0
+export LSAN_OPTIONS
+
 skip() { echo "skipped: $*"; exit 77; }
 
 need_prog() { [ -x "$prog" ] || { echo "$prog is not built"; exit 1; }; }
@@ -73,8 +77,11 @@ check() {
     begin=$(now_ms)
     "$@" "$tag" >"$out" 2>&1 </dev/null &
     job=$!
-    while alive $job && [ $(($(now_ms) - begin)) -lt $((limit * 1000)) ]; do sleep 0.02; done
     stuck=
+    while alive $job && [ $(($(now_ms) - begin)) -lt $((limit * 1000)) ]; do
+        [ $(($(now_ms) - begin)) -lt 5000 ] || ! launcher_is_stuck || break
+        sleep 0.02
+    done
     if alive $job; then
         if launcher_is_stuck; then
             stuck=yes

@@ -1,6 +1,7 @@
 /* coll_reduce.c - MPI_Reduce and MPI_Allreduce against a loop over the ranks: operations, types, in place, no elements,
  * operations that do not commute, types with gaps, and equal bits on all ranks (MPI 3.1, section 5.9). */
-/* run: -n 7 -t 240 */
+/* run: -n 7 -t 240
+ * run: -n 4 -t 120 -e DENIZEN_CMA=0 */
 #include "coll.h"
 
 #include <math.h>
@@ -134,7 +135,7 @@ static void ops_and_types(MPI_Comm comm, int rank, int size)
 
 static void long_ones(MPI_Comm comm, int rank, int size)
 {
-    one(comm, rank, size, MPI_INT, MPI_SUM, 100003);
+    one(comm, rank, size, MPI_INT, MPI_SUM, 300007);
     one(comm, rank, size, MPI_DOUBLE, MPI_MAX, 40000);
     one(comm, rank, size, MPI_SHORT, MPI_BXOR, 33333);
 }
@@ -200,7 +201,7 @@ static void verify_product(const char *what, const int *out, int count, int size
 
 static void not_commutative(MPI_Comm comm, int rank, int size)
 {
-    static const int counts[] = {1, 9, 12000};
+    static const int counts[] = {1, 9, 70000};
     MPI_Datatype type;
     MPI_Op op;
     MPI_Type_contiguous(4, MPI_INT, &type);
@@ -240,7 +241,7 @@ static void add_pairs(void *in, void *inout, int *n, MPI_Datatype *type)
 
 static void with_gaps(MPI_Comm comm, int rank, int size)
 {
-    enum { LONG = 9000 };
+    enum { LONG = 150000 };
     static int own[LONG][4], out[LONG][4];
     MPI_Datatype vector, type;
     MPI_Op op;

@@ -1,0 +1,70 @@
+# A test is a program or script: exit 0 passes, 77 skips, else fails. test/run starts programs as their source says.
+AM_DEFAULT_SOURCE_EXT = .c
+LDADD = mpi/libmpi.la
+
+unit_tests = \
+	test/unit/match \
+	test/unit/op_predefined \
+	test/unit/op_user \
+	test/unit/part_map \
+	test/unit/settings \
+	test/unit/type_contents \
+	test/unit/type_predef \
+	test/unit/type_tree
+mpi_tests = \
+	test/mpi/coll_bcast \
+	test/mpi/coll_errors \
+	test/mpi/coll_gather \
+	test/mpi/coll_reduce \
+	test/mpi/coll_scan \
+	test/mpi/coll_threads \
+	test/mpi/comm_attr \
+	test/mpi/comm_basic \
+	test/mpi/comm_cart \
+	test/mpi/env \
+	test/mpi/errors \
+	test/mpi/group \
+	test/mpi/info \
+	test/mpi/p2p_order \
+	test/mpi/p2p_sizes
+test_headers = \
+	test/mpi/coll.h
+
+# Unit tests see the internals.
+test_unit_match_LDADD = libdz.la -lm
+test_unit_op_predefined_LDADD = libdz.la -lm
+test_unit_op_user_LDADD = libdz.la -lm
+test_unit_part_map_LDADD = libdz.la -lm
+test_unit_settings_LDADD = libdz.la -lm
+test_unit_type_contents_LDADD = libdz.la -lm
+test_unit_type_predef_LDADD = libdz.la -lm
+test_unit_type_tree_LDADD = libdz.la -lm
+
+check_PROGRAMS += $(unit_tests) $(mpi_tests) test/launch/prog
+
+# What scripts do is said in their first lines.
+script_tests = \
+	test/abi.sh \
+	test/check-includes.sh \
+	test/check-lists.sh \
+	test/launch/mpirun.sh \
+	test/launch/kill-mpirun.sh \
+	test/launch/kill-srun.sh \
+	test/launch/single.sh \
+	test/launch/srun.sh
+
+TESTS += $(unit_tests) $(mpi_tests) $(script_tests)
+TEST_EXTENSIONS = .sh
+LOG_COMPILER = $(BASH) $(srcdir)/test/run
+SH_LOG_COMPILER = $(BASH)
+AM_TESTS_ENVIRONMENT = \
+	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
+	top_builddir='$(abs_top_builddir)'; export top_builddir; \
+	MPIRUN='$(MPIRUN)'; export MPIRUN; \
+	PEER_MPICC='$(PEER_MPICC)'; export PEER_MPICC; \
+	OMPI_INCLUDE='$(OMPI_INCLUDE)'; export OMPI_INCLUDE; \
+	CC='$(CC)'; export CC; \
+	SANITIZERS='$(SANITIZERS)'; export SANITIZERS;
+
+EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
+	test/launch/kill.sh
