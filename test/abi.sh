@@ -8,7 +8,7 @@ trap 'rm -rf "$dir"' EXIT
 failures=0
 fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
 
-symbols() { readelf -Ws --dyn-syms "$1" | awk '$7 != "UND" && $8 != "" {sub(/@.*/, "", $8); print $8, $4, $5, $3}' | sort -u; }
+symbols() { readelf -W --dyn-syms "$1" | awk '$1 ~ /^[0-9]+:/ && $7 != "UND" && $8 != "" {sub(/@.*/, "", $8); print $8, $4, $5, $3}' | sort -u; }
 symbols "$ours" >"$dir/ours"
 
 readelf -d "$ours" | grep -q 'SONAME.*\[libmpi.so.40\]' || fail "soname is not libmpi.so.40"
