@@ -2,7 +2,8 @@
  *
  * Executables built against Open MPI carry copies of these objects (COPY relocations): they have exactly Open MPI's
  * sizes, no pointer among their first bytes, and everybody reaches them through their symbols. What they hold at load
- * is a magic word at most; the engines fill in the rest in MPI_Init. Datatypes are in type_predef.c, operations in op.c.
+ * is a magic word at most; the engines fill in the rest in MPI_Init. Datatypes are in type_predef.c, operations in
+ * op.c.
  * Objects of things outside the subset (windows, files, sessions) are there to be compared with. */
 #include "mpi/core.h"
 #include "mpi/mpix.h"
@@ -83,7 +84,8 @@ int dz_unsupported(const char *call);
 int dz_unsupported(const char *call)
 {
     DZ_ENTER(call);
-    return dz_raise(NULL, MPI_ERR_UNSUPPORTED_OPERATION, call, "this call is outside the subset of MPI that Denizen has");
+    return dz_raise(NULL, MPI_ERR_UNSUPPORTED_OPERATION, call,
+                    "this call is outside the subset of MPI that Denizen has");
 }
 
 const char *MPIX_Denizen_version(void)

@@ -109,7 +109,10 @@ struct dz_comm { /* 512 bytes in the ABI */
     void *topo;          /* topology (T1), NULL: none */
 };
 static inline int dz_world_rank(const struct dz_comm *c, int rank) { return c->world ? c->world[rank] : rank; }
-static inline struct dz_peer *dz_comm_peer(const struct dz_comm *c, int rank) { return &dz_peers[dz_world_rank(c, rank)]; }
+static inline struct dz_peer *dz_comm_peer(const struct dz_comm *c, int rank)
+{
+    return &dz_peers[dz_world_rank(c, rank)];
+}
 static inline bool dz_comm_ok(const struct dz_comm *c)
 {
     return c && c != MPI_COMM_NULL && c->magic == DZ_MAGIC_COMM;
@@ -157,7 +160,7 @@ struct dz_type { /* 512 bytes in the ABI */
     int align;                  /* of the strictest predefined type inside */
     bool lb_set, ub_set;        /* by MPI_Type_create_resized somewhere inside: no other entry moves them */
     struct dz_layout layout;    /* gather/scatter with ctx = this type; filled by commit and at init */
-    const struct dz_type *elem; /* the one predefined type of a homogeneous type (of a predefined one itself), or NULL */
+    const struct dz_type *elem; /* the one predefined type in it (of a predefined one itself), or NULL */
     void *envelope;             /* what MPI_Type_get_contents needs, or NULL */
     char name[MPI_MAX_OBJECT_NAME];
 };
@@ -200,7 +203,7 @@ struct dz_request_ops {
     const char *name;
     /* persistent: inactive -> active. Called without the lock. 0 or an MPI class already raised. */
     int (*start)(struct dz_request *, const char *call);
-    /* May move this request alone. True: complete. Called without the lock, from any thread, NULL: `complete` says it. */
+    /* May move this request alone. True: complete. Without the lock, from any thread. NULL: `complete` says it. */
     bool (*poll)(struct dz_request *);
     /* Gives the request's memory back (lock held, request inactive or complete). */
     void (*free)(struct dz_request *);
@@ -232,7 +235,7 @@ int dz_request_wait(struct dz_request *);
 extern const MPI_Status dz_status_empty; /* source ANY_SOURCE, tag ANY_TAG, count 0 */
 
 /* ---------------------------------------------------------------- progress (progress.c) */
-/* Moves everything once; returns something > 0 when anything moved. Without the lock; a second thread gets 0 at once. */
+/* Moves everything once; > 0 when anything moved. Without the lock; a second thread gets 0 at once. */
 int dz_progress(void);
 struct dz_backoff { unsigned polls; uint64_t since; };
 void dz_backoff_pause(struct dz_backoff *); /* one step of waiting; looks after dead peers now and then */

@@ -352,7 +352,8 @@ int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
         return rc;
     char text[128];
     const char *name = dz_class_name(errorcode);
-    snprintf(text, sizeof text, "MPI_Comm_call_errhandler: error code %d (%s)", errorcode, name ? name : "the program's own");
+    snprintf(text, sizeof text, "MPI_Comm_call_errhandler: error code %d (%s)", errorcode,
+             name ? name : "the program's own");
     handle(comm, errorcode, text);
     return MPI_SUCCESS;
 }

@@ -25,7 +25,8 @@ int main(int argc, char **argv)
         MPI_Get_library_version(version, &n);
         printf("%s\nMPI          %d.%d with the partitioned calls of 4.0\ncompiler     %s\nflags        %s\n"
                "sanitizers   %s\ntransports   self, shm\nlibrary      %s\n\n",
-               version, MPI_VERSION, MPI_SUBVERSION, DZ_BUILD_CC, DZ_BUILD_CFLAGS, DZ_BUILD_SANITIZERS, DZ_BUILD_LIBRARY);
+               version, MPI_VERSION, MPI_SUBVERSION, DZ_BUILD_CC, DZ_BUILD_CFLAGS, DZ_BUILD_SANITIZERS,
+               DZ_BUILD_LIBRARY);
     }
     dz_settings_print(stdout, true);
     return 0;

@@ -71,8 +71,8 @@ struct dz_p2p {
 extern const struct dz_request_ops dz_p2p_send_ops, dz_p2p_recv_ops;
 
 /* A new inactive request with its arguments; NULL: no memory. Holds comm and type. */
-struct dz_p2p *dz_p2p_create(int kind, bool persistent, const void *buf, size_t count, struct dz_type *, int peer, int tag,
-                             struct dz_comm *, int coll, int mode);
+struct dz_p2p *dz_p2p_create(int kind, bool persistent, const void *buf, size_t count, struct dz_type *, int peer,
+                             int tag, struct dz_comm *, int coll, int mode);
 void dz_p2p_destroy(struct dz_p2p *);
 void dz_p2p_busy(struct dz_p2p *);                /* to be failed when its peer dies */
 void dz_p2p_complete(struct dz_p2p *, int error); /* takes it out of `busy`; frees it if nobody waits */
@@ -90,7 +90,7 @@ void dz_p2p_fini(void);                  /* at MPI_Finalize */
 void dz_p2p_send_deliver(struct dz_peer *, const struct dz_am *, const void *payload); /* CTS, FIN, ACK */
 void dz_p2p_recv_deliver(struct dz_peer *, const struct dz_am *, const void *payload); /* EAGER, PIECE, RTS, DATA */
 
-/* bsend.c: gives the send a copy of its bytes to read; -ENOBUFS: the attached buffer has no room. Done: copy given back. */
+/* bsend.c: gives the send a copy of its bytes to read; -ENOBUFS: the attached buffer has no room. Done: the copy goes. */
 int dz_bsend_copy(struct dz_p2p *);
 void dz_bsend_done(struct dz_p2p *);
 

@@ -84,11 +84,11 @@ static void queue(struct dz_p2p *p, struct dz_peer *peer)
     dz_out_append(peer, &p->out);
 }
 
-/* A buffered send is complete when its bytes have been copied: another request, which nobody waits for, carries them. */
+/* A buffered send is complete when its bytes are copied: another request, which nobody waits for, carries them. */
 static int begin_carrier(struct dz_p2p *p)
 {
-    struct dz_p2p *c = dz_p2p_create(DZ_REQ_SEND, false, p->buf, p->count, p->type, p->peer, p->tag, p->req.comm, p->coll,
-                                     p->mode);
+    struct dz_p2p *c = dz_p2p_create(DZ_REQ_SEND, false, p->buf, p->count, p->type, p->peer, p->tag, p->req.comm,
+                                     p->coll, p->mode);
     int rc = c ? dz_bsend_copy(c) : -ENOMEM;
     if (!rc)
         rc = dz_p2p_send_begin(c);

@@ -41,7 +41,7 @@ static int check(const struct args *a)
     if (!rc)
         rc = dz_check_tag(a->call, a->comm, a->tag, false);
     if (!rc && (uint64_t)a->count > (uint64_t)INT64_MAX / (uint64_t)a->parts / (a->type->size ? a->type->size : 1))
-        rc = dz_raise(a->comm, MPI_ERR_COUNT, a->call, "count is %lld: %d partitions of it do not fit the address space",
+        rc = dz_raise(a->comm, MPI_ERR_COUNT, a->call, "count is %lld: %d partitions of it do not fit in memory",
                       (long long)a->count, a->parts);
     if (!rc)
         rc = dz_check_buf(a->call, a->comm, a->buf, a->count, a->type);
@@ -270,8 +270,8 @@ int PMPI_Parrived(MPI_Request request, int partition, int *flag)
         return refuse_parrived(request);
     struct dz_precv *r = (struct dz_precv *)request;
     if (__builtin_expect((uint32_t)partition >= r->parts, 0))
-        return dz_raise(request->comm, MPI_ERR_ARG, "MPI_Parrived", "partition is %d, the request has partitions 0 to %u",
-                        partition, r->parts - 1);
+        return dz_raise(request->comm, MPI_ERR_ARG, "MPI_Parrived",
+                        "partition is %d, the request has partitions 0 to %u", partition, r->parts - 1);
     if (!r->t || !atomic_load_explicit(&request->active, memory_order_acquire)) {
         *flag = 1;
         return MPI_SUCCESS;
@@ -287,6 +287,7 @@ int PMPI_Parrived(MPI_Request request, int partition, int *flag)
     }
     /* what failed will not arrive, and the loop has to hear of it */
     int fail = atomic_load_explicit(&r->fail, memory_order_relaxed);
-    return fail ? dz_raise(request->comm, fail, "MPI_Parrived", "partition %d will not arrive", partition) : MPI_SUCCESS;
+    return fail ? dz_raise(request->comm, fail, "MPI_Parrived", "partition %d will not arrive", partition)
+                : MPI_SUCCESS;
 }
 DZ_WEAK(PI_Parrived)

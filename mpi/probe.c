@@ -185,7 +185,8 @@ static int check_message(const char *call, const void *buf, int count, MPI_Datat
     return rc ? rc : dz_check_buf(call, NULL, buf, count, type);
 }
 
-static int receive(const char *call, void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
+static int receive(const char *call, void *buf, int count, MPI_Datatype type, MPI_Message *message,
+                   MPI_Request *request)
 {
     struct ompi_message_t *m = *message;
     bool null = m == MPI_MESSAGE_NO_PROC;

@@ -87,8 +87,8 @@ int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
                   int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     DZ_ENTER("MPI_Sendrecv");
-    int rc = check_both("MPI_Sendrecv", sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-                        recvtag, comm);
+    int rc = check_both("MPI_Sendrecv", sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                        source, recvtag, comm);
     if (rc)
         return rc;
     rc = dz_sendrecv(sendbuf, (size_t)sendcount, sendtype, dest, sendtag, recvbuf, (size_t)recvcount, recvtype, source,
@@ -101,8 +101,8 @@ int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
                           MPI_Comm comm, MPI_Status *status)
 {
     DZ_ENTER("MPI_Sendrecv_replace");
-    int rc = check_both("MPI_Sendrecv_replace", buf, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag,
-                        comm);
+    int rc = check_both("MPI_Sendrecv_replace", buf, count, datatype, dest, sendtag, buf, count, datatype, source,
+                        recvtag, comm);
     if (rc)
         return rc;
     struct dz_view v = dz_type_view(datatype, buf, (size_t)count);
@@ -111,7 +111,8 @@ int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
         return raise(comm, -ENOMEM, "MPI_Sendrecv_replace", dest);
     if (v.bytes)
         dz_view_read(&v, 0, v.bytes, copy);
-    rc = dz_sendrecv(copy, v.bytes, MPI_BYTE, dest, sendtag, buf, (size_t)count, datatype, source, recvtag, comm, 0, status);
+    rc = dz_sendrecv(copy, v.bytes, MPI_BYTE, dest, sendtag, buf, (size_t)count, datatype, source, recvtag, comm, 0,
+                     status);
     free(copy);
     return raise_class(comm, rc, "MPI_Sendrecv_replace", source);
 }

@@ -47,12 +47,12 @@ _Noreturn void dz_boot_abort(int code);
     INT(chunk, CHUNK, 8192, "bytes of a pipelined piece of a large partition or message (512 to 1048576)")          \
     INT(eager, EAGER, 262144, "bytes of a plain message up to which it is sent without waiting for the receive")    \
     INT(pool, POOL, 1048576, "bytes of shared pieces a process keeps for plain messages in flight")                 \
-    INT(cma, CMA, 1, "0: never copy between address spaces (process_vm_readv); 1: where the kernel allows it")      \
+    INT(cma, CMA, 1, "1: copy between address spaces where the kernel allows it (process_vm_readv), 0: never (0 to 1)")   \
     INT(get_min, GET_MIN, 16777216,                                                                                  \
         "bytes of a plain message from which its receiver fetches it alone; below, the sender copies it in pieces")  \
     INT(spin, SPIN, -1, "polls before a waiting rank gives its core away; -1: many where cores suffice, few else")  \
     INT(boot_timeout, BOOT_TIMEOUT, 300, "seconds that MPI_Init waits for all ranks of the job (1 to 86400)")        \
-    INT(peer_timeout, PEER_TIMEOUT, 1000, "milliseconds between looks whether a silent peer is still alive")        \
+    INT(peer_timeout, PEER_TIMEOUT, 1000, "milliseconds between looks whether a silent peer is alive (10 to 3600000)")  \
     STR(stats, STATS, "", "file to append this process's counters to at MPI_Finalize (%r: rank); empty: none")
 #define DZ_X_INT(field, NAME, def, help) long field;
 #define DZ_X_STR(field, NAME, def, help) const char *field;

@@ -2,7 +2,7 @@
  *
  * A transport offers two services to each peer it reaches:
  *
- *   messages   small, reliable, in order per peer: a fixed header (struct dz_am) and up to peer->am_max bytes of payload.
+ *   messages   small, reliable, in order per peer: a fixed header (struct dz_am) and up to peer->am_max bytes.
  *              Everything that is not a partition travels so: plain sends, binding, closing, rendezvous requests.
  *   channels   the resident pair of one partitioned send request and one receive request. Opened once; from then on
  *              an epoch costs one send_part a partition and one poll a partition. No allocation, no lock, no system
@@ -89,7 +89,8 @@ struct dz_transport {
     int (*recv_open)(struct dz_peer *, const struct dz_chan_desc *own, const struct dz_chan_desc *remote,
                      const void *blob, size_t bytes, struct dz_rchan **, void *reply, size_t *reply_bytes);
     void (*recv_start)(struct dz_rchan *, uint64_t epoch);
-    bool (*recv_ready)(struct dz_rchan *, uint32_t part, uint64_t epoch); /* recv_part would find something; no effect */
+    /* recv_part would find something; no effect */
+    bool (*recv_ready)(struct dz_rchan *, uint32_t part, uint64_t epoch);
     int (*recv_part)(struct dz_rchan *, uint32_t part, uint64_t epoch);
     /* recv_part of first, first + 1, ... as long as it says 1, below end; how many. Never beside recv_part. An error
      * ends the run: recv_part on the next one tells it. */

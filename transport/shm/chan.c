@@ -6,8 +6,9 @@
  *   ring of `depth` epochs    each: parts x units; epoch e uses set e % depth
  *
  * A unit is [ payload ... | word ], its word in the last 8 bytes, so that payload and word share a cache line where
- * they fit; a large unit is [ word, alone in its line | payload ... ]. A small partition is one unit; a larger one is cut into units of dz_set.chunk bytes, so that the receiver
- * copies the first out while the sender copies the next in. Where an epoch is too large for slots, units are words alone.
+ * they fit; a large unit is [ word, alone in its line | payload ... ]. A small partition is one unit; a larger one is
+ * cut into units of dz_set.chunk bytes, so that the receiver copies the first out while the sender copies the next in.
+ * Where an epoch is too large for slots, units are words alone.
  *
  * word = epoch << 2 | mode, stored last (release; acquire in recv_part). It only grows: nothing is cleared. mode says
  * where the bytes are:
@@ -170,7 +171,8 @@ static int make_block(struct dz_schan *s, struct dz_ref *ref)
     return 0;
 }
 
-int dz_shm_send_open(struct dz_peer *peer, const struct dz_chan_desc *d, struct dz_schan **out, void *blob, size_t *bytes)
+int dz_shm_send_open(struct dz_peer *peer, const struct dz_chan_desc *d, struct dz_schan **out, void *blob,
+                     size_t *bytes)
 {
     struct dz_shm_ep *ep = peer->ep;
     bool can_pull = dz_cma_usable(ep);
