@@ -9,6 +9,8 @@
 #include "mpi/mpix.h"
 #include "mpi/p2p.h"
 
+#pragma GCC visibility push(default) /* everything in this file is the ABI */
+
 #define OBJECT(name, type, bytes)                                                                                    \
     struct ompi_predefined_##name {                                                                                  \
         type t;                                                                                                      \
@@ -78,6 +80,8 @@ NULL_DELETE(NULL_DELETE_FN, MPI_Comm)
 NULL_COPY(NULL_COPY_FN, MPI_Comm)
 DUP(DUP_FN, MPI_Comm)
 
+#pragma GCC visibility pop
+
 /* ---- calls outside the subset (unsupported.list; their functions are generated from it) */
 int dz_unsupported(const char *call);
 
@@ -88,7 +92,7 @@ int dz_unsupported(const char *call)
                     "this call is outside the subset of MPI that Denizen has");
 }
 
-const char *MPIX_Denizen_version(void)
+__attribute__((visibility("default"))) const char *MPIX_Denizen_version(void)
 {
     return DENIZEN_VERSION;
 }

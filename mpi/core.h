@@ -20,6 +20,8 @@
 #include "mpi.h" /* ours: Open MPI's and what it lacks */
 #include "transport/transport.h"
 
+#pragma GCC visibility push(hidden) /* what is ours is called and read directly, without the linker's tables */
+
 /* The ABI's incomplete structs are our structs. */
 #define dz_comm ompi_communicator_t
 #define dz_type ompi_datatype_t
@@ -48,6 +50,7 @@ enum dz_magic { /* never 0 */
 enum dz_phase { DZ_BEFORE_INIT, DZ_RUNNING, DZ_FINALIZED };
 extern _Atomic int dz_phase;
 extern bool dz_threaded; /* provided level is MPI_THREAD_MULTIPLE; constant after MPI_Init */
+extern bool dz_single;   /* running and not threaded: one look where two would be too many */
 void dz_lock_slow(void);
 void dz_unlock_slow(void);
 bool dz_trylock_slow(void);
@@ -282,5 +285,7 @@ int dz_check_source(const char *call, struct dz_comm *, int rank);              
 int dz_check_root(const char *call, struct dz_comm *, int root);
 int dz_check_tag(const char *call, struct dz_comm *, int tag, bool any_allowed);
 int dz_check_ptr(const char *call, struct dz_comm *, const void *p, const char *arg); /* NULL: MPI_ERR_ARG */
+
+#pragma GCC visibility pop
 
 #endif

@@ -58,6 +58,7 @@ noinst_LTLIBRARIES += libdz.la
 libdz_la_SOURCES = $(mpi_sources) $(transport_sources)
 nodist_libdz_la_SOURCES = mpi/unsupported.c
 libdz_la_CPPFLAGS = $(AM_CPPFLAGS) -DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
+libdz_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 libdz_la_LIBADD = $(PMIX_LIBS)
 
 mpilib_LTLIBRARIES = mpi/libmpi.la

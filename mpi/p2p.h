@@ -14,12 +14,18 @@
  * A synchronous send that went eagerly asks for an ACK, which the receiver says when it matches.
  *
  * Always: messages to one peer leave in order of their sends; what finds no room waits in the peer's queue (peer.c)
- * and everything after it too. A request's bytes are read or written only between its start and its completion. */
+ * and everything after it too. A request's bytes are read or written only between its start and its completion.
+ *
+ * What a program does most costs least: a short send that finds room needs no request (dz_p2p_send_at_once; a
+ * nonblocking one gets a finished request that all share), a blocking call has its request on the stack, a persistent
+ * one starts without allocation, and a request that is complete when its call returns holds no references. */
 #ifndef DZ_P2P_H
 #define DZ_P2P_H
 
 #include "mpi/core.h"
 #include "mpi/match.h"
+
+#pragma GCC visibility push(hidden)
 
 /* What MPI_Mprobe hands out (256 bytes for the predefined ones in the ABI). */
 enum { DZ_MAGIC_MSG = 0x444e4d53 };
@@ -29,6 +35,13 @@ struct ompi_message_t {
     struct dz_comm *comm;
 };
 
+/* Nothing to complain of, seen in one look; what this does not pass is looked at one by one, and may still be right. */
+static inline bool dz_p2p_args_usual(const void *buf, int count, const struct dz_type *type, int rank, int tag,
+                                     const struct dz_comm *comm)
+{
+    return dz_comm_ok(comm) && dz_type_ok(type) && type->committed && count >= 0 && tag >= 0 && rank >= 0 &&
+           rank < comm->size && buf && buf != MPI_IN_PLACE;
+}
 /* Arguments of the calls, checked. */
 int dz_check_send(const char *call, const void *buf, int count, struct dz_type *, int dest, int tag, struct dz_comm *);
 int dz_check_recv(const char *call, const void *buf, int count, struct dz_type *, int src, int tag, struct dz_comm *);
@@ -43,7 +56,7 @@ struct dz_msg {
     uint64_t raddr;        /* RTS: where the bytes lie in the sender; 0: it must send them */
     bool rts;
     bool allocated;
-    char *data;            /* unexpected: the bytes so far */
+    char *data;            /* unexpected: the bytes so far, behind this record */
 };
 
 struct dz_p2p {
@@ -55,6 +68,7 @@ struct dz_p2p {
     size_t count;
     int peer, tag;         /* as given; peer is a rank of the communicator */
     uint8_t coll, mode;
+    bool held;             /* has references to comm and type */
     bool buffered;         /* send: a copy travels, by a request of its own */
     char *copy;            /* send: of a buffered one's bytes, or NULL */
     bool posted;           /* receive: in its mq */
@@ -68,15 +82,31 @@ struct dz_p2p {
     struct dz_msg in;      /* receive: its message */
 };
 
+static inline bool dz_msg_whole(const struct dz_msg *m) { return !m->rts && m->have == m->bytes; }
+
 extern const struct dz_request_ops dz_p2p_send_ops, dz_p2p_recv_ops;
 
-/* A new inactive request with its arguments; NULL: no memory. Holds comm and type. */
+/* Counts an event; lock held, so no other thread writes. */
+#define dz_p2p_count(name)                                                                                           \
+    atomic_store_explicit(&dz_counters[DZ_CTR_##name],                                                               \
+                          atomic_load_explicit(&dz_counters[DZ_CTR_##name], memory_order_relaxed) + 1,              \
+                          memory_order_relaxed)
+
+/* Fills in a request with its arguments: one that its caller keeps until it is complete, and the references too. */
+void dz_p2p_prepare(struct dz_p2p *, int kind, bool persistent, const void *buf, size_t count, struct dz_type *, int peer,
+                    int tag, struct dz_comm *, int coll, int mode);
+/* A new one that holds comm and type; NULL: no memory. */
 struct dz_p2p *dz_p2p_create(int kind, bool persistent, const void *buf, size_t count, struct dz_type *, int peer,
                              int tag, struct dz_comm *, int coll, int mode);
 void dz_p2p_destroy(struct dz_p2p *);
 void dz_p2p_busy(struct dz_p2p *);                /* to be failed when its peer dies */
 void dz_p2p_complete(struct dz_p2p *, int error); /* takes it out of `busy`; frees it if nobody waits */
 
+/* A standard or ready send that is over before it returns. False: nothing happened, it needs a request. */
+bool dz_p2p_send_at_once(const void *buf, size_t count, struct dz_type *, int dest, int tag, struct dz_comm *, int coll);
+/* A blocking send; takes the lock itself. 0, an MPI class, or -errno if it did not begin. */
+int dz_p2p_send_wait(const void *buf, size_t count, struct dz_type *, int dest, int tag, struct dz_comm *, int coll,
+                     enum dz_send_mode);
 /* Begin an operation whose request is set up; 0 or -errno (then it is not active). */
 int dz_p2p_send_begin(struct dz_p2p *);
 int dz_p2p_recv_begin(struct dz_p2p *);
@@ -85,6 +115,7 @@ int dz_p2p_recv_message(struct dz_p2p *, struct dz_msg *);
 void dz_msg_destroy(struct dz_msg *);
 
 void dz_p2p_peer_gone(struct dz_peer *); /* fails what needs it */
+bool dz_p2p_any_gone(const struct dz_comm *); /* is the death of a member known? */
 void dz_p2p_fini(void);                  /* at MPI_Finalize */
 
 void dz_p2p_send_deliver(struct dz_peer *, const struct dz_am *, const void *payload); /* CTS, FIN, ACK */
@@ -93,5 +124,7 @@ void dz_p2p_recv_deliver(struct dz_peer *, const struct dz_am *, const void *pay
 /* bsend.c: gives the send a copy of its bytes to read; -ENOBUFS: the attached buffer has no room. Done: the copy goes. */
 int dz_bsend_copy(struct dz_p2p *);
 void dz_bsend_done(struct dz_p2p *);
+
+#pragma GCC visibility pop
 
 #endif

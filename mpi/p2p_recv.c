@@ -11,7 +11,6 @@
 
 void dz_msg_destroy(struct dz_msg *m)
 {
-    free(m->data);
     free(m);
 }
 
@@ -56,7 +55,7 @@ static void fetch(struct dz_p2p *p, const struct dz_msg *m)
         rc = 0;
     else if (m->raddr)
         rc = peer->t->get(peer, m->raddr, &p->view, 0, n);
-    if (rc == -ENOTSUP) {
+    if (rc && rc != -EHOSTDOWN) { /* also memory that the kernel does not copy, of a device perhaps */
         p->in = (struct dz_msg){.recv = p, .peer = peer, .bytes = n};
         dz_p2p_busy(p);
         answer(peer, DZ_AM_CTS, cookie, 0, (uint64_t)(uintptr_t)p, &n, sizeof n);
@@ -72,6 +71,11 @@ static void fetch(struct dz_p2p *p, const struct dz_msg *m)
 int dz_p2p_recv_message(struct dz_p2p *p, struct dz_msg *m)
 {
     identify(p, &m->got, m->bytes);
+    if (m->peer->buried && !dz_msg_whole(m)) { /* a matched probe had it */
+        dz_msg_destroy(m);
+        dz_p2p_complete(p, MPI_ERR_PROC_FAILED);
+        return 0;
+    }
     if (m->rts) {
         fetch(p, m);
         dz_msg_destroy(m);
@@ -105,7 +109,7 @@ int dz_p2p_recv_begin(struct dz_p2p *p)
     struct dz_got *g = dz_mq_search(q, p->peer, p->tag, true);
     if (g)
         return dz_p2p_recv_message(p, DZ_LINKED(g, struct dz_msg, got));
-    if (peer && peer->gone)
+    if (peer ? peer->gone : dz_p2p_any_gone(p->req.comm))
         return -EHOSTDOWN;
     p->want.source = p->peer;
     p->want.tag = p->tag;
@@ -117,19 +121,13 @@ int dz_p2p_recv_begin(struct dz_p2p *p)
 /* ---- arrivals */
 static struct dz_msg *remember(struct dz_mq *q, struct dz_peer *peer, const struct dz_am *am, bool rts)
 {
-    struct dz_msg *m = calloc(1, sizeof *m);
-    if (m && !rts && am->a)
-        m->data = malloc(am->a);
-    if (!m || (!rts && am->a && !m->data))
+    struct dz_msg *m = malloc(sizeof *m + (rts ? 0 : am->a));
+    if (!m)
         dz_fatal(MPI_ERR_NO_MEM, "no memory for a message of %llu bytes from rank %d that no receive was posted for",
                  (unsigned long long)am->a, peer->rank);
-    dz_count(unexpected);
-    m->got = (struct dz_got){.ctx = am->ctx, .source = am->src, .tag = am->tag};
-    m->peer = peer;
-    m->bytes = am->a;
-    m->cookie = am->b;
-    m->rts = rts;
-    m->allocated = true;
+    dz_p2p_count(unexpected);
+    *m = (struct dz_msg){.got = {.ctx = am->ctx, .source = am->src, .tag = am->tag}, .peer = peer, .bytes = am->a,
+                         .cookie = am->b, .rts = rts, .allocated = true, .data = (char *)(m + 1)};
     dz_mq_unexpected(q, &m->got);
     return m;
 }
@@ -184,10 +182,11 @@ static void arrived_piece(struct dz_peer *peer, const struct dz_am *am, const vo
         return;
     peer->partial = NULL;
     struct dz_p2p *p = m->recv;
-    if (p && m->allocated)
+    if (!p)
+        return;
+    if (m->allocated)
         dz_msg_destroy(m);
-    if (p)
-        finish(p);
+    finish(p);
 }
 
 static void arrived_rts(struct dz_peer *peer, const struct dz_am *am, const void *payload)

@@ -78,7 +78,7 @@ static bool push_queued(struct dz_out *out, struct dz_peer *peer)
 
 static void queue(struct dz_p2p *p, struct dz_peer *peer)
 {
-    dz_count(am_full);
+    dz_p2p_count(am_full);
     p->queued = true;
     p->out.push = push_queued;
     dz_out_append(peer, &p->out);
@@ -107,6 +107,23 @@ static int begin_carrier(struct dz_p2p *p)
     return 0;
 }
 
+bool dz_p2p_send_at_once(const void *buf, size_t count, struct dz_type *type, int dest, int tag, struct dz_comm *comm,
+                         int coll)
+{
+    if (dest < 0)
+        return false;
+    struct dz_peer *peer = dz_comm_peer(comm, dest);
+    struct dz_view v = dz_type_view(type, buf, count);
+    if (v.bytes > peer->am_max || v.bytes > (uint64_t)dz_set.eager || peer->out_head || !peer->t || peer->gone)
+        return false;
+    struct dz_am am = {.kind = DZ_AM_EAGER, .src = comm->rank, .tag = tag, .ctx = comm->ctx + (uint64_t)coll,
+                       .a = v.bytes};
+    if (peer->t->am_post(peer, &am, &v, 0, v.bytes))
+        return false; /* no room; an error shows up again */
+    dz_p2p_count(eager);
+    return true;
+}
+
 int dz_p2p_send_begin(struct dz_p2p *p)
 {
     struct dz_peer *peer = p->req.peer;
@@ -123,9 +140,9 @@ int dz_p2p_send_begin(struct dz_p2p *p)
     p->limit = p->view.bytes;
     p->acked = p->mode != DZ_SEND_SYNC;
     if (is_long(p))
-        dz_count(rendezvous);
+        dz_p2p_count(rendezvous);
     else
-        dz_count(eager);
+        dz_p2p_count(eager);
     int rc = peer->out_head ? -EAGAIN : push(p, peer);
     if (rc == -EAGAIN) {
         dz_p2p_busy(p);

@@ -27,6 +27,8 @@
 #include "mpi/core.h"
 #include "mpi/part_map.h"
 
+#pragma GCC visibility push(hidden)
+
 struct dz_bind;
 struct dz_offer;
 
@@ -93,8 +95,41 @@ static inline void dz_store_crosswise(_Atomic uint64_t *word, uint64_t value)
 
 /* part_send.c. lock: the caller holds it. */
 extern const struct dz_request_ops dz_psend_ops, dz_precv_ops;
-/* 0, or -EEXIST: already ready in this epoch. No lock. */
+/* 0, or -EEXIST: already ready in this epoch. No lock. dz_psend_mark is the same with the usual case in line. */
 int dz_psend_ready(struct dz_psend *, uint32_t part, uint64_t epoch);
+/* The transport did not take a partition whose word is 2e + 1. */
+void dz_psend_not_given(struct dz_psend *, uint32_t part, uint64_t epoch, int rc);
+
+static inline void dz_psend_count(struct dz_psend *s)
+{
+    if (dz_threaded) /* release: psend_poll acquires what every thread did before its partition was given */
+        atomic_fetch_add_explicit(&s->sent, 1, memory_order_release);
+    else
+        atomic_store_explicit(&s->sent, atomic_load_explicit(&s->sent, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* The usual case with one thread (dz_single): the epoch may go. False: dz_psend_ready has to look closer. */
+static inline bool dz_psend_usual(const struct dz_psend *s, uint32_t part, uint64_t epoch)
+{
+    return atomic_load_explicit(&s->go, memory_order_relaxed) >= epoch &&
+           atomic_load_explicit(&s->ready[part], memory_order_relaxed) < 2 * epoch;
+}
+static inline void dz_psend_usual_ready(struct dz_psend *s, uint32_t part, uint64_t epoch)
+{
+    atomic_store_explicit(&s->ready[part], 2 * epoch + 1, memory_order_relaxed);
+    int rc = s->t->send_part(s->chan, part, epoch);
+    if (__builtin_expect(rc != 0, 0))
+        dz_psend_not_given(s, part, epoch, rc);
+    else
+        atomic_store_explicit(&s->sent, atomic_load_explicit(&s->sent, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+static inline int dz_psend_mark(struct dz_psend *s, uint32_t part, uint64_t epoch)
+{
+    if (!dz_single || !dz_psend_usual(s, part, epoch))
+        return dz_psend_ready(s, part, epoch);
+    dz_psend_usual_ready(s, part, epoch);
+    return 0;
+}
 void dz_psend_attend(struct dz_psend *); /* lock */
 void dz_psend_unattend(struct dz_psend *); /* lock */
 int dz_psend_progress(void);             /* lock: requests that could not go on by themselves; > 0: something moved */
@@ -115,5 +150,7 @@ void dz_part_peer_gone(struct dz_peer *);
 int dz_part_progress(void);
 /* At MPI_Finalize, when no message can come any more: everything left goes. */
 void dz_part_fini(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -20,21 +20,8 @@ void dz_psend_attend(struct dz_psend *s)
     attend_list = s;
 }
 
-static void count_sent(struct dz_psend *s)
+void dz_psend_not_given(struct dz_psend *s, uint32_t part, uint64_t epoch, int rc)
 {
-    if (dz_threaded) /* release: psend_poll acquires what every thread did before its partition was given */
-        atomic_fetch_add_explicit(&s->sent, 1, memory_order_release);
-    else
-        atomic_store_explicit(&s->sent, atomic_load_explicit(&s->sent, memory_order_relaxed) + 1, memory_order_relaxed);
-}
-
-static void give(struct dz_psend *s, uint32_t part, uint64_t epoch)
-{
-    int rc = s->t->send_part(s->chan, part, epoch);
-    if (__builtin_expect(rc == 0, 1)) {
-        count_sent(s);
-        return;
-    }
     if (rc != -EAGAIN) {
         atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
         return;
@@ -44,6 +31,15 @@ static void give(struct dz_psend *s, uint32_t part, uint64_t epoch)
     atomic_store_explicit(&s->ready[part], 2 * epoch, memory_order_relaxed); /* the lock orders it */
     dz_psend_attend(s);
     dz_unlock();
+}
+
+static void give(struct dz_psend *s, uint32_t part, uint64_t epoch)
+{
+    int rc = s->t->send_part(s->chan, part, epoch);
+    if (__builtin_expect(rc == 0, 1))
+        dz_psend_count(s);
+    else
+        dz_psend_not_given(s, part, epoch, rc);
 }
 
 /* The epoch may not go yet, or was not seen to. */
@@ -105,7 +101,7 @@ static int give_kept(struct dz_psend *s, uint64_t epoch)
         if (rc)
             atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
         else
-            count_sent(s);
+            dz_psend_count(s);
         n++;
     }
     return n;
@@ -200,7 +196,7 @@ static bool psend_poll(struct dz_request *req)
         req->status.MPI_ERROR = fail;
         return true;
     }
-    /* acquire: count_sent */
+    /* acquire: dz_psend_count */
     if (atomic_load_explicit(&s->sent, memory_order_acquire) != epoch * s->parts || !dz_trylock())
         return false;
     bool done = s->t->send_done(s->chan, epoch);

@@ -56,9 +56,7 @@ static bool look(void *arg)
     } else if (p->source != MPI_ANY_SOURCE) {
         p->gone = dz_comm_peer(p->comm, p->source)->buried;
     } else { /* like a receive: it may have been waiting for that one */
-        for (int r = 0; r < p->comm->size && !p->gone; r++)
-            if ((p->gone = dz_comm_peer(p->comm, r)->buried))
-                p->source = r;
+        p->gone = dz_p2p_any_gone(p->comm);
     }
     dz_unlock();
     return g || p->gone;
@@ -67,7 +65,8 @@ static bool look(void *arg)
 static int wait_for(const char *call, struct probe *p)
 {
     dz_wait_until(look, p);
-    return p->gone ? dz_raise_errno(p->comm, -EHOSTDOWN, call, dz_comm_peer(p->comm, p->source)) : MPI_SUCCESS;
+    struct dz_peer *peer = p->source >= 0 ? dz_comm_peer(p->comm, p->source) : NULL;
+    return p->gone ? dz_raise_errno(p->comm, -EHOSTDOWN, call, peer) : MPI_SUCCESS;
 }
 
 static bool look_once(struct probe *p)

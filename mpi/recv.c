@@ -7,6 +7,8 @@
 int dz_check_recv(const char *call, const void *buf, int count, struct dz_type *type, int src, int tag,
                   struct dz_comm *comm)
 {
+    if (dz_p2p_args_usual(buf, count, type, src, tag, comm))
+        return MPI_SUCCESS;
     int rc = dz_check_comm(call, comm);
     if (!rc)
         rc = dz_check_count(call, comm, count, "count");

@@ -6,6 +6,8 @@
 int dz_check_send(const char *call, const void *buf, int count, struct dz_type *type, int dest, int tag,
                   struct dz_comm *comm)
 {
+    if (dz_p2p_args_usual(buf, count, type, dest, tag, comm))
+        return MPI_SUCCESS;
     int rc = dz_check_comm(call, comm);
     if (!rc)
         rc = dz_check_count(call, comm, count, "count");
@@ -35,11 +37,8 @@ static int send(const char *call, const void *buf, int count, MPI_Datatype type,
     int rc = dz_check_send(call, buf, count, type, dest, tag, comm);
     if (rc)
         return rc;
-    struct dz_request *r;
-    dz_lock();
-    rc = dz_isend(buf, (size_t)count, type, dest, tag, comm, 0, mode, &r);
-    dz_unlock();
-    return rc ? raise(comm, rc, call, dest) : raise_class(comm, dz_request_wait(r), call, dest);
+    rc = dz_p2p_send_wait(buf, (size_t)count, type, dest, tag, comm, 0, mode);
+    return rc < 0 ? raise(comm, rc, call, dest) : raise_class(comm, rc, call, dest);
 }
 
 static int isend(const char *call, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,

@@ -5,6 +5,7 @@ BEGIN {
     print "/* Made from unsupported.list by unsupported.awk. */"
     print "#include <stddef.h>"
     print "int dz_unsupported(const char *call);"
+    print "#pragma GCC visibility push(default)"
 }
 /^#/ || NF == 0 { next }
 {

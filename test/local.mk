@@ -6,6 +6,7 @@ unit_tests = \
 	test/unit/match \
 	test/unit/op_predefined \
 	test/unit/op_user \
+	test/unit/p2p_engine \
 	test/unit/part_map \
 	test/unit/settings \
 	test/unit/type_contents \
@@ -28,23 +29,26 @@ mpi_tests = \
 	test/mpi/p2p_order \
 	test/mpi/p2p_sizes
 test_headers = \
+	test/bench/perf.h \
 	test/mpi/coll.h
 
 # Unit tests see the internals.
 test_unit_match_LDADD = libdz.la -lm
 test_unit_op_predefined_LDADD = libdz.la -lm
 test_unit_op_user_LDADD = libdz.la -lm
+test_unit_p2p_engine_LDADD = libdz.la -lm
 test_unit_part_map_LDADD = libdz.la -lm
 test_unit_settings_LDADD = libdz.la -lm
 test_unit_type_contents_LDADD = libdz.la -lm
 test_unit_type_predef_LDADD = libdz.la -lm
 test_unit_type_tree_LDADD = libdz.la -lm
 
-check_PROGRAMS += $(unit_tests) $(mpi_tests) test/launch/prog
+check_PROGRAMS += $(unit_tests) $(mpi_tests) test/launch/prog test/bench/pready
 
 # What scripts do is said in their first lines.
 script_tests = \
 	test/abi.sh \
+	test/bench/pready-insns.sh \
 	test/check-includes.sh \
 	test/check-lists.sh \
 	test/launch/mpirun.sh \
@@ -68,3 +72,16 @@ AM_TESTS_ENVIRONMENT = \
 
 EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
 	test/launch/kill.sh
+
+# ---- denizen-perf: MPI calls only, so the same files compile against other MPI libraries
+bin_PROGRAMS += denizen-perf
+denizen_perf_SOURCES = \
+	test/bench/floor.c \
+	test/bench/main.c \
+	test/bench/p2p.c \
+	test/bench/part.c \
+	test/bench/perf.h \
+	test/bench/report.c
+denizen_perf_CPPFLAGS = -I$(builddir)/mpi
+man_MANS += man/denizen-perf.1
+EXTRA_DIST += man/denizen-perf.1

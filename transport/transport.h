@@ -35,6 +35,8 @@
 #include "boot.h"
 #include "mem.h"
 
+#pragma GCC visibility push(hidden)
+
 struct dz_peer;
 struct dz_schan; /* sender's end; each transport defines its own */
 struct dz_rchan; /* receiver's end */
@@ -146,5 +148,7 @@ enum dz_counter {
 };
 extern _Atomic uint64_t dz_counters[DZ_CTR_COUNT];
 #define dz_count(name) atomic_fetch_add_explicit(&dz_counters[DZ_CTR_##name], 1, memory_order_relaxed)
+
+#pragma GCC visibility pop
 
 #endif

@@ -67,6 +67,8 @@ _Static_assert(sizeof(struct send_blob) <= DZ_BLOB_MAX && sizeof(struct recv_blo
 struct dz_schan {
     struct head *head; /* the block */
     char *sets;
+    uint64_t set_mask, part_stride; /* where a partition of an epoch lies, without a division or a look at g */
+    const char *eight;              /* partitions of 8 bytes without gaps: their first; else NULL */
     struct geometry g;
     _Atomic uint64_t seen;   /* started, as last read */
     _Atomic uint64_t pulled; /* highest epoch of which a partition is to be pulled */
@@ -193,6 +195,9 @@ int dz_shm_send_open(struct dz_peer *peer, const struct dz_chan_desc *d, struct 
     rc = -ENOMEM;
     if (d->view.layout && !s->g.unit_bytes && d->part_bytes && !(s->stage = malloc(d->view.bytes)))
         goto free_block;
+    s->set_mask = s->g.depth - 1;
+    s->part_stride = s->g.units * s->g.stride;
+    s->eight = d->part_bytes == 8 && s->g.unit_bytes && !d->view.layout ? d->view.base : NULL;
     b.pull_addr = (uint64_t)(uintptr_t)(s->stage ? s->stage : d->view.base);
     b.g = s->g;
     memcpy(blob, &b, sizeof b);
@@ -303,18 +308,26 @@ static int send_large(struct dz_schan *s, uint32_t part, uint64_t epoch)
     return 0;
 }
 
-int dz_shm_send_part(struct dz_schan *s, uint32_t part, uint64_t epoch)
+/* Out of line: the registers it saves are not the common case's business. */
+static __attribute__((noinline)) int send_other(struct dz_schan *s, uint32_t part, uint64_t epoch, char *unit)
 {
     const struct geometry *g = &s->g;
-    char *unit = unit_at(s->sets, g, part, epoch);
-    if (g->part_bytes == 8 && !s->view.layout) {
-        memcpy(unit, s->view.base + (size_t)part * 8, 8);
-    } else if (g->part_bytes < DIRECT_MIN && g->units == 1 && g->unit_bytes) {
+    if (g->part_bytes < DIRECT_MIN && g->units == 1 && g->unit_bytes)
         dz_copy_in(&s->view, part * g->part_bytes, g->part_bytes, unit + g->data_at);
-    } else if (g->part_bytes) {
+    else if (g->part_bytes)
         return send_large(s, part, epoch);
-    }
     atomic_store_explicit(word_of(unit, g), WORD(epoch, SLOT), memory_order_release); /* acquire: recv_part */
+    return 0;
+}
+
+int dz_shm_send_part(struct dz_schan *s, uint32_t part, uint64_t epoch)
+{
+    char *unit = s->sets + (epoch & s->set_mask) * s->g.set_bytes + part * s->part_stride;
+    if (__builtin_expect(!s->eight, 0))
+        return send_other(s, part, epoch, unit);
+    memcpy(unit, s->eight + (size_t)part * 8, 8);
+    /* acquire: recv_part */
+    atomic_store_explicit((_Atomic uint64_t *)(void *)(unit + 8), WORD(epoch, SLOT), memory_order_release);
     return 0;
 }
 

@@ -16,6 +16,8 @@
 
 #include "transport/transport.h"
 
+#pragma GCC visibility push(hidden)
+
 #define DZ_LINE 64
 
 /* A place in the segments of some process. gen names the segment for ever; fd numbers are reused. */
@@ -115,5 +117,7 @@ int dz_shm_recv_part(struct dz_rchan *, uint32_t, uint64_t);
 uint32_t dz_shm_recv_run(struct dz_rchan *, uint32_t, uint32_t, uint64_t);
 void dz_shm_recv_done(struct dz_rchan *, uint64_t);
 void dz_shm_recv_close(struct dz_rchan *);
+
+#pragma GCC visibility pop
 
 #endif
