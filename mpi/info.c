@@ -206,7 +206,6 @@ int PMPI_Info_create(MPI_Info *info)
 }
 DZ_WEAK(PI_Info_create)
 
-int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info);
 int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info) /* at any time */
 {
     int rc = dz_check_ptr("MPI_Info_create_env", NULL, info, "info");
@@ -321,7 +320,6 @@ int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int
 }
 DZ_WEAK(PI_Info_get)
 
-int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag);
 int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag)
 {
     DZ_ENTER("MPI_Info_get_string");

@@ -7,6 +7,7 @@ unit_tests = \
 	test/unit/op_predefined \
 	test/unit/op_user \
 	test/unit/p2p_engine \
+	test/unit/p2p_gone \
 	test/unit/part_map \
 	test/unit/settings \
 	test/unit/type_contents \
@@ -37,6 +38,7 @@ test_unit_match_LDADD = libdz.la -lm
 test_unit_op_predefined_LDADD = libdz.la -lm
 test_unit_op_user_LDADD = libdz.la -lm
 test_unit_p2p_engine_LDADD = libdz.la -lm
+test_unit_p2p_gone_LDADD = libdz.la -lm
 test_unit_part_map_LDADD = libdz.la -lm
 test_unit_settings_LDADD = libdz.la -lm
 test_unit_type_contents_LDADD = libdz.la -lm
