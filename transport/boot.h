@@ -41,10 +41,10 @@ _Noreturn void dz_boot_abort(int code);
 /* ---- settings: one table (settings.c) generates parsing, checking, denizen-info's listing and the README's table */
 #define DZ_SETTINGS(INT, STR)                                                                                        \
     STR(transport, TRANSPORT, "auto", "transports to use, by name, comma separated: auto, self, shm")               \
-    INT(slot_ring, SLOT_RING, 4, "epochs of small partitions that a sender may be ahead of its receiver (4 to 64)")  \
+    INT(slot_ring, SLOT_RING, 16, "rounds that a sender may be ahead of its receiver, if they are short (4 to 64)")      \
     INT(slot_limit, SLOT_LIMIT, 4194304,                                                                             \
         "bytes of one epoch of a channel up to which partitions go through shared slots (two copies)")              \
-    INT(chunk, CHUNK, 8192, "bytes of a pipelined piece of a large partition or message (512 to 1048576)")          \
+    INT(chunk, CHUNK, 16384, "bytes of a pipelined piece of a large partition or message (512 to 1048576)")          \
     INT(eager, EAGER, 262144, "bytes of a plain message up to which it is sent without waiting for the receive")    \
     INT(pool, POOL, 1048576, "bytes of shared pieces a process keeps for plain messages in flight")                 \
     INT(cma, CMA, 1, "1: copy between address spaces where the kernel allows it (process_vm_readv), 0: never (0 to 1)")   \

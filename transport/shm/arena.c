@@ -20,9 +20,9 @@
 
 #include "transport/shm/shm.h"
 
-enum { MIN_SHIFT = 6, MAX_SHIFT = 20, CLASSES = MAX_SHIFT - MIN_SHIFT + 1 };
+enum { MIN_SHIFT = 6, MAX_SHIFT = 21, CLASSES = MAX_SHIFT - MIN_SHIFT + 1 };
 #define BLOCK_MAX ((size_t)1 << MAX_SHIFT)
-#define SEG_BYTES ((size_t)8 << 20)
+#define SEG_BYTES ((size_t)16 << 20)
 
 struct seg {
     char *base;

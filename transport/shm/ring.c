@@ -87,8 +87,9 @@ int dz_ring_open(struct dz_shm_blob *blob)
         ctrl = NULL;
         return -ENODEV;
     }
-    atomic_init(&ctrl->knocks, 0); /* the doors are zero: a block this large is a fresh segment */
-    _Static_assert(sizeof(struct ctrl) > 1 << 18, "doors come zeroed because their segment is their own");
+    atomic_init(&ctrl->knocks, 0);
+    if (atomic_load_explicit(&ctrl->doors[0].open, memory_order_relaxed)) /* else it is fresh memory, zero throughout */
+        memset((void *)ctrl, 0, sizeof *ctrl);
     int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, &blob->nonce, sizeof blob->nonce) != (ssize_t)sizeof blob->nonce)
         blob->nonce = (uint64_t)getpid() * 0x9e3779b97f4a7c15u ^ (uintptr_t)ctrl;
