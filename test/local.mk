@@ -14,6 +14,25 @@ unit_tests = \
 	test/unit/type_predef \
 	test/unit/type_tree
 mpi_tests = \
+	test/conform/c01_parrived_false \
+	test/conform/c02_parrived_arguments \
+	test/conform/c03_local \
+	test/conform/c04_unmatched \
+	test/conform/c05_many \
+	test/conform/c05_unequal_counts \
+	test/conform/c06_datatypes \
+	test/conform/c07_no_cross_match \
+	test/conform/c08_errors \
+	test/conform/c09_null_and_zero \
+	test/conform/c10_threads \
+	test/conform/c11_mixed \
+	test/conform/c12_alone \
+	test/conform/c13_late_receiver \
+	test/conform/c14_many_cycles \
+	test/conform/c15_out_of_order \
+	test/conform/c16_huge \
+	test/conform/c16_peers_faults \
+	test/conform/c17_odd_arguments \
 	test/mpi/coll_bcast \
 	test/mpi/coll_errors \
 	test/mpi/coll_gather \
@@ -31,6 +50,7 @@ mpi_tests = \
 	test/mpi/p2p_sizes
 test_headers = \
 	test/bench/perf.h \
+	test/conform/check.h \
 	test/mpi/coll.h
 
 # Unit tests see the internals.
@@ -50,9 +70,12 @@ check_PROGRAMS += $(unit_tests) $(mpi_tests) test/launch/prog test/bench/pready
 # What scripts do is said in their first lines.
 script_tests = \
 	test/abi.sh \
+	test/apps/mpi4py.sh \
+	test/apps/netpipe.sh \
 	test/bench/pready-insns.sh \
 	test/check-includes.sh \
 	test/check-lists.sh \
+	test/model/flags.sh \
 	test/launch/mpirun.sh \
 	test/launch/kill-mpirun.sh \
 	test/launch/kill-srun.sh \
@@ -73,7 +96,7 @@ AM_TESTS_ENVIRONMENT = \
 	SANITIZERS='$(SANITIZERS)'; export SANITIZERS;
 
 EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
-	test/launch/kill.sh
+	test/launch/kill.sh test/apps/common.sh test/apps/mpi4py_check.py test/model/flags.pml
 
 # ---- denizen-perf: MPI calls only, so the same files compile against other MPI libraries
 bin_PROGRAMS += denizen-perf

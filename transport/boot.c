@@ -340,6 +340,7 @@ int dz_boot_fence_start(void)
 {
     if (!connected)
         return 0;
+    pthread_mutex_lock(&fence.mutex); /* the callback's thread takes it too, and sees all of this */
     if (!fence.ready) {
         bool yes = true;
         cond_init_monotonic(&fence.cond);
@@ -349,6 +350,7 @@ int dz_boot_fence_start(void)
     }
     fence.pending = true;
     fence.status = PMIX_SUCCESS;
+    pthread_mutex_unlock(&fence.mutex);
     pmix_status_t status = PMIx_Fence_nb(NULL, 0, &fence.with_data, 1, on_fence, NULL);
     if (status == PMIX_SUCCESS)
         return 0;

@@ -88,8 +88,7 @@ int dz_ring_open(struct dz_shm_blob *blob)
         return -ENODEV;
     }
     atomic_init(&ctrl->knocks, 0);
-    if (atomic_load_explicit(&ctrl->doors[0].open, memory_order_relaxed)) /* else it is fresh memory, zero throughout */
-        memset((void *)ctrl, 0, sizeof *ctrl);
+    /* the doors are zero: this is the first block that the process takes, and segments start as zeros */
     int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, &blob->nonce, sizeof blob->nonce) != (ssize_t)sizeof blob->nonce)
         blob->nonce = (uint64_t)getpid() * 0x9e3779b97f4a7c15u ^ (uintptr_t)ctrl;
