@@ -58,6 +58,7 @@ struct dz_bind {
     struct dz_rchan *chan;
     struct dz_offer *offer;
     struct dz_part_map map;
+    bool must_take;
     _Atomic uint64_t arrived[]; /* per send partition */
 };
 
@@ -82,6 +83,8 @@ struct dz_precv {
     struct dz_bind *over;
     struct dz_precv *prev, *next;  /* all receive requests of this process */
     struct dz_precv *wait_next;    /* unmatched ones of one key */
+    struct dz_precv *take_next;    /* those that progress takes partitions for */
+    bool taking;                   /* in that list */
 };
 
 /* A release that another thread may look at crosswise (Dekker's way): with one thread there is nobody to cross. */
@@ -138,6 +141,9 @@ int dz_psend_progress(void);             /* lock: requests that could not go on 
 bool dz_precv_arrived(struct dz_precv *, uint32_t part, uint64_t epoch); /* tries to take what has come; no lock */
 void dz_precv_attach(struct dz_precv *, struct dz_bind *); /* lock */
 void dz_precv_detach(struct dz_precv *);                   /* lock: unbinds; nobody is inside the transport after it */
+int dz_precv_progress(void);                               /* lock: takes for those whose senders wait for it */
+/* An offer that is closing may have been taken to its end: dz_part_progress looks. */
+extern _Atomic bool dz_part_closing;
 
 /* part_bind.c, all with the lock */
 int dz_part_offer(struct dz_psend *, int tag, const struct dz_chan_desc *, const void *blob, size_t bytes);

@@ -430,9 +430,20 @@ void dz_part_peer_gone(struct dz_peer *peer)
             atomic_store_explicit(&r->fail, MPI_ERR_PROC_FAILED, memory_order_relaxed);
 }
 
+_Atomic bool dz_part_closing;
+
+static void close_taken(void)
+{
+    for (struct dz_precv *r = precvs; r; r = r->next)
+        dz_part_taken(r);
+}
+
 int dz_part_progress(void)
 {
-    return dz_psend_progress();
+    if (__builtin_expect(atomic_load_explicit(&dz_part_closing, memory_order_relaxed), 0) &&
+        atomic_exchange_explicit(&dz_part_closing, false, memory_order_acquire)) /* release: end_epoch */
+        close_taken();
+    return dz_psend_progress() + dz_precv_progress();
 }
 
 void dz_part_fini(void)

@@ -20,16 +20,15 @@ enum {
     RUN_MAX = 32,            /* partitions taken from the transport in one call */
 };
 
+static struct dz_precv *take_list; /* lock held */
+
 static void end_epoch(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
 {
     r->t->recv_done(b->chan, epoch);
     /* acquire: precv_poll, dz_precv_arrived. Crosswise with arrived_close: either we see the close, or it sees us. */
     dz_store_crosswise(&r->done, epoch);
-    if (__builtin_expect(epoch == atomic_load_explicit(&r->send_last, memory_order_seq_cst), 0)) {
-        dz_lock();
-        dz_part_taken(r);
-        dz_unlock();
-    }
+    if (__builtin_expect(epoch == atomic_load_explicit(&r->send_last, memory_order_seq_cst), 0))
+        atomic_store_explicit(&dz_part_closing, true, memory_order_release); /* acquire: dz_part_progress */
 }
 
 static void count_landed(struct dz_precv *r, struct dz_bind *b, uint64_t epoch, uint32_t n)
@@ -153,6 +152,42 @@ static bool precv_poll(struct dz_request *req)
     return fail;
 }
 
+static void take_along(struct dz_precv *r)
+{
+    if (r->taking)
+        return;
+    r->taking = true;
+    r->take_next = take_list;
+    take_list = r;
+}
+
+static void leave_alone(struct dz_precv *r)
+{
+    struct dz_precv **at = &take_list;
+    if (!r->taking)
+        return;
+    while (*at != r)
+        at = &(*at)->take_next;
+    *at = r->take_next;
+    r->taking = false;
+}
+
+int dz_precv_progress(void)
+{
+    int moved = 0;
+    for (struct dz_precv *r = take_list, *next; r; r = next) {
+        uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
+        uint64_t before = atomic_load_explicit(&r->landed, memory_order_relaxed);
+        next = r->take_next;
+        take_some(r, atomic_load_explicit(&r->bind, memory_order_relaxed), epoch);
+        moved += atomic_load_explicit(&r->landed, memory_order_relaxed) != before;
+        if (atomic_load_explicit(&r->done, memory_order_relaxed) == epoch ||
+            atomic_load_explicit(&r->fail, memory_order_relaxed))
+            leave_alone(r);
+    }
+    return moved;
+}
+
 static int precv_start(struct dz_request *req, const char *call)
 {
     struct dz_precv *r = (struct dz_precv *)req;
@@ -166,8 +201,8 @@ static int precv_start(struct dz_request *req, const char *call)
         return 0;
     }
     struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_acquire);
-    bool bound = b;
-    if (!bound)
+    bool alone = b && !b->must_take;
+    if (!alone)
         dz_lock(); /* or the attaching thread might miss this epoch */
     if (!b)
         b = atomic_load_explicit(&r->bind, memory_order_acquire);
@@ -177,9 +212,11 @@ static int precv_start(struct dz_request *req, const char *call)
     if (b) {
         set_status(r, b);
         r->t->recv_start(b->chan, epoch);
+        if (b->must_take)
+            take_along(r);
     }
     atomic_store_explicit(&req->active, true, memory_order_release); /* acquire: whoever uses the request next */
-    if (!bound)
+    if (!alone)
         dz_unlock();
     return 0;
 }
@@ -187,15 +224,19 @@ static int precv_start(struct dz_request *req, const char *call)
 void dz_precv_attach(struct dz_precv *r, struct dz_bind *b)
 {
     uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
+    b->must_take = r->t->recv_must_take(b->chan);
     set_status(r, b);
     if (epoch)
         r->t->recv_start(b->chan, epoch);
+    if (epoch && b->must_take)
+        take_along(r);
     atomic_store_explicit(&r->bind, b, memory_order_release); /* acquire: precv_poll, precv_start, dz_precv_arrived */
 }
 
 void dz_precv_detach(struct dz_precv *r)
 {
     struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_relaxed);
+    leave_alone(r);
     for (uint32_t p = 0; p < b->map.send_parts; p++) {
         uint64_t word = atomic_load_explicit(&b->arrived[p], memory_order_relaxed);
         /* a busy thread finds nothing and lets go at once: what ends here has never carried a partition, or all */

@@ -95,6 +95,8 @@ AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)'; export CC; \
 	SANITIZERS='$(SANITIZERS)'; export SANITIZERS;
 
+# measurements, by hand: they need a quiet machine
+EXTRA_DIST += test/bench/compare.sh test/bench/startup.sh
 EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
 	test/launch/kill.sh test/apps/common.sh test/apps/mpi4py_check.py test/model/flags.pml
 

@@ -97,6 +97,9 @@ struct dz_transport {
     /* recv_part of first, first + 1, ... as long as it says 1, below end; how many. Never beside recv_part. An error
      * ends the run: recv_part on the next one tells it. */
     uint32_t (*recv_run)(struct dz_rchan *, uint32_t first, uint32_t end, uint64_t epoch);
+    /* True: a send on this channel completes only when its partitions are taken, so the engine takes them whenever it
+     * makes progress, not only for whoever waits for the receive. */
+    bool (*recv_must_take)(struct dz_rchan *);
     void (*recv_done)(struct dz_rchan *, uint64_t epoch); /* all partitions of epoch have arrived */
     void (*recv_close)(struct dz_rchan *);
 };

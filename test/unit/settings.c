@@ -56,7 +56,7 @@ static void listing(void)
 int main(void)
 {
     long ring = dz_set.slot_ring, spin = dz_set.spin;
-    expect(ring == 4 && spin == -1 && !strcmp(dz_set.transport, "auto"), "defaults stand before anything is read");
+    expect(ring == 16 && spin == -1 && !strcmp(dz_set.transport, "auto"), "defaults stand before anything is read");
     clearenv();
     expect(dz_settings_load() == 0 && dz_set.slot_ring == ring && !dz_settings_unknown(), "an empty environment");
 

@@ -265,6 +265,12 @@ static uint32_t recv_run(struct dz_rchan *r, uint32_t first, uint32_t end, uint6
     return p - first;
 }
 
+static bool recv_must_take(struct dz_rchan *r)
+{
+    (void)r;
+    return false; /* what is not taken is set aside */
+}
+
 static void recv_done(struct dz_rchan *r, uint64_t epoch)
 {
     atomic_store_explicit(&r->s->done, epoch, memory_order_release); /* acquire: send_start */
@@ -295,6 +301,7 @@ const struct dz_transport dz_transport_self = {
     .recv_ready = recv_ready,
     .recv_part = recv_part,
     .recv_run = recv_run,
+    .recv_must_take = recv_must_take,
     .recv_done = recv_done,
     .recv_close = recv_close,
 };

@@ -489,6 +489,11 @@ uint32_t dz_shm_recv_run(struct dz_rchan *r, uint32_t first, uint32_t end, uint6
     return p - first;
 }
 
+bool dz_shm_recv_must_take(struct dz_rchan *r)
+{
+    return !r->g.unit_bytes && r->g.part_bytes; /* pulled */
+}
+
 void dz_shm_recv_done(struct dz_rchan *r, uint64_t epoch)
 {
     if (atomic_load_explicit(&r->pulled, memory_order_relaxed) == epoch)

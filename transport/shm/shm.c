@@ -138,6 +138,7 @@ const struct dz_transport dz_transport_shm = {
     .recv_ready = dz_shm_recv_ready,
     .recv_part = dz_shm_recv_part,
     .recv_run = dz_shm_recv_run,
+    .recv_must_take = dz_shm_recv_must_take,
     .recv_done = dz_shm_recv_done,
     .recv_close = dz_shm_recv_close,
 };

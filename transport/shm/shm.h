@@ -115,6 +115,7 @@ void dz_shm_recv_start(struct dz_rchan *, uint64_t);
 bool dz_shm_recv_ready(struct dz_rchan *, uint32_t, uint64_t);
 int dz_shm_recv_part(struct dz_rchan *, uint32_t, uint64_t);
 uint32_t dz_shm_recv_run(struct dz_rchan *, uint32_t, uint32_t, uint64_t);
+bool dz_shm_recv_must_take(struct dz_rchan *);
 void dz_shm_recv_done(struct dz_rchan *, uint64_t);
 void dz_shm_recv_close(struct dz_rchan *);
 
