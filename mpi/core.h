@@ -31,10 +31,13 @@
 #define dz_errhandler ompi_errhandler_t
 #define dz_request ompi_request_t
 
-/* MPI_X as a weak alias of PMPI_X, so that profiling tools can put themselves in between. Write below a definition. */
-#define DZ_PRAGMA(x) _Pragma(#x)
-#define DZ_WEAK(name) DZ_PRAGMA(weak M##name = PM##name)
-/* use: int PMPI_Send(...) {...}  then  DZ_WEAK(PI_Send) */
+/* MPI_X as a weak alias of PMPI_X, so that profiling tools can put themselves in between. Below a definition:
+ * int PMPI_Send(...) {...}  then  DZ_WEAK(PI_Send) */
+#define DZ_STRING(x) #x
+#define DZ_WEAK(name)                                                                                                \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wdeprecated-declarations\"")                   \
+    extern __typeof__(PM##name) M##name __attribute__((weak, alias(DZ_STRING(PM##name)), visibility("default")));     \
+    _Pragma("GCC diagnostic pop")
 
 enum dz_magic { /* never 0 */
     DZ_MAGIC_COMM = 0x444e434d,

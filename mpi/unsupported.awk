@@ -18,5 +18,5 @@ BEGIN {
     else
         printf "int %s(void);\nint %s(void)\n{\n    return dz_unsupported(\"%s\");\n}\n", strong, strong, name
     if (strong != name)
-        printf "#pragma weak %s = %s\n", name, strong
+        printf "extern __typeof__(%s) %s __attribute__((weak, alias(\"%s\")));\n", strong, name, strong
 }
