@@ -75,6 +75,7 @@ script_tests = \
 	test/bench/pready-insns.sh \
 	test/check-includes.sh \
 	test/check-lists.sh \
+	test/check-readme.sh \
 	test/model/flags.sh \
 	test/launch/mpirun.sh \
 	test/launch/kill-mpirun.sh \
