@@ -64,7 +64,7 @@ static void statuses(MPI_Request *s, MPI_Request *r)
 static void silent_sender(MPI_Request *s, MPI_Request *r)
 {
     char path[128] = "", byte = 0;
-    snprintf(path, sizeof path, "/tmp/dz-c16.%d", rank == 0 ? (int)getpid() : 0);
+    snprintf(path, sizeof path, "/tmp/denizen-c16.%d", rank == 0 ? (int)getpid() : 0);
     MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
     if (rank == 0 && mkfifo(path, 0600))
         EXPECT(0, "no pipe at %s", path);
