@@ -466,7 +466,8 @@ int dz_shm_recv_part(struct dz_rchan *r, uint32_t part, uint64_t epoch)
     default:
         if (g->units > 1)
             return take_units(r, part, epoch, unit);
-        take(r, part * g->part_bytes, g->part_bytes, unit + g->data_at);
+        if (g->part_bytes)
+            take(r, part * g->part_bytes, g->part_bytes, unit + g->data_at);
         return 1;
     }
 }
