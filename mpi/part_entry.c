@@ -88,7 +88,11 @@ static int psend_create(const struct args *a)
     dz_request_init(&s->req, DZ_REQ_PSEND, true, &dz_psend_ops, a->comm);
     s->parts = (uint32_t)a->parts;
     s->type = a->type;
-    int rc = a->peer == MPI_PROC_NULL ? 0 : connect(s, a);
+    int rc = 0;
+    if (a->peer == MPI_PROC_NULL)
+        s->req.status.MPI_SOURCE = MPI_PROC_NULL;
+    else
+        rc = connect(s, a);
     if (rc) {
         free(s);
         return rc;
@@ -124,7 +128,9 @@ static int precv_create(const struct args *a)
     r->type = a->type;
     r->source = a->peer;
     r->tag = a->tag;
-    if (a->peer != MPI_PROC_NULL) {
+    if (a->peer == MPI_PROC_NULL) {
+        r->req.status.MPI_SOURCE = MPI_PROC_NULL;
+    } else {
         struct dz_chan_desc d = describe(a);
         r->req.peer = r->peer = dz_comm_peer(a->comm, a->peer);
         r->t = r->peer->t;

@@ -126,6 +126,7 @@ static void take_some(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
         land(r, b, ahead, epoch);
 }
 
+/* The same in every round, so written once: others may look at it while a round is started. */
 static void set_status(struct dz_precv *r, const struct dz_bind *b)
 {
     uint64_t sent = b->map.send_bytes * b->map.send_parts, room = r->view.bytes;
@@ -194,8 +195,6 @@ static int precv_start(struct dz_request *req, const char *call)
     uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed) + 1;
     (void)call;
     if (!r->t) {
-        req->status = dz_status_empty;
-        req->status.MPI_SOURCE = MPI_PROC_NULL;
         atomic_store_explicit(&r->epoch, epoch, memory_order_relaxed);
         atomic_store_explicit(&req->active, true, memory_order_release);
         return 0;
@@ -210,7 +209,6 @@ static int precv_start(struct dz_request *req, const char *call)
     if (__builtin_expect(epoch > atomic_load_explicit(&r->send_last, memory_order_relaxed), 0))
         atomic_store_explicit(&r->fail, MPI_ERR_REQUEST, memory_order_relaxed);
     if (b) {
-        set_status(r, b);
         r->t->recv_start(b->chan, epoch);
         if (b->must_take)
             take_along(r);

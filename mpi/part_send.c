@@ -166,13 +166,11 @@ static int psend_start(struct dz_request *req, const char *call)
     struct dz_psend *s = (struct dz_psend *)req;
     uint64_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed) + 1;
     (void)call;
-    req->status = dz_status_empty;
+    /* the status is the same in every round: it is written once, so that others may look at it meanwhile */
     atomic_store_explicit(&s->epoch, epoch, memory_order_relaxed);
     atomic_store_explicit(&req->active, true, memory_order_release); /* acquire: whoever uses the request next */
-    if (!s->t) {
-        req->status.MPI_SOURCE = MPI_PROC_NULL;
+    if (!s->t)
         return 0;
-    }
     dz_lock();
     if (epoch > s->recv_last)
         atomic_store_explicit(&s->fail, MPI_ERR_REQUEST, memory_order_relaxed);
