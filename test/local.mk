@@ -47,7 +47,8 @@ mpi_tests = \
 	test/mpi/group \
 	test/mpi/info \
 	test/mpi/p2p_order \
-	test/mpi/p2p_sizes
+	test/mpi/p2p_sizes \
+	test/mpi/paths
 test_headers = \
 	test/bench/perf.h \
 	test/conform/check.h \

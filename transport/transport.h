@@ -134,9 +134,7 @@ extern const struct dz_transport dz_transport_self, dz_transport_shm;
 
 /* Counters, one per event that a test or a user may want to see. Relaxed atomics; summed per process. */
 #define DZ_COUNTERS(X)                                                                                               \
-    X(am_sent, "messages sent (control and plain data)")                                                            \
     X(am_full, "messages that found no room and waited")                                                             \
-    X(part_sent, "partitions sent, counted when their epoch completes")                                              \
     X(part_direct, "partitions stored or written straight into the receive buffer")                                  \
     X(part_pull, "partitions fetched by the receiver")                                                               \
     X(part_deferred, "partitions that were ready before they could be sent")                                         \

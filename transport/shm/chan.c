@@ -291,6 +291,7 @@ static int send_large(struct dz_schan *s, uint32_t part, uint64_t epoch)
     char *unit = unit_at(s->sets, g, part, epoch);
     size_t off = part * g->part_bytes;
     if (g->part_bytes >= DIRECT_MIN && store_direct(s, part, epoch)) {
+        dz_count(part_direct);
         atomic_store_explicit(word_of(unit, g), WORD(epoch, DIRECT), memory_order_release); /* acquire: recv_part */
         return 0;
     }
@@ -298,6 +299,7 @@ static int send_large(struct dz_schan *s, uint32_t part, uint64_t epoch)
         if (s->stage)
             dz_view_read(&s->view, off, g->part_bytes, s->stage + off);
         raise_to(&s->pulled, epoch);
+        dz_count(part_pull);
         atomic_store_explicit(word_of(unit, g), WORD(epoch, PULL), memory_order_release); /* acquire: recv_part */
         return 0;
     }
