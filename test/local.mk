@@ -48,6 +48,7 @@ mpi_tests = \
 	test/mpi/info \
 	test/mpi/p2p_order \
 	test/mpi/p2p_sizes \
+	test/mpi/part_random \
 	test/mpi/paths
 test_headers = \
 	test/bench/perf.h \

@@ -2,6 +2,7 @@
  *
  * run: -n 2
  * run: -n 3
+ * run: -n 16
  * run: -n 2 -e DENIZEN_EAGER=512 -e DENIZEN_CHUNK=512 -e DENIZEN_POOL=4096 */
 #include "coll.h"
 
@@ -13,7 +14,7 @@ static void keeps_order(void)
     static const int lengths[] = {1, 3000, 8, 70000, 0, 300000, 2, 600, 9000};
     enum { N = 90 };
     static char buf[300001];
-    int left[3] = {0}, n_left = (world_size - 1) * N;
+    int left[64] = {0}, n_left = (world_size - 1) * N;
     if (world_rank) {
         for (int i = 0; i < N; i++) {
             memset(buf, i, (size_t)lengths[i % 9]);
