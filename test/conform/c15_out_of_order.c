@@ -14,9 +14,9 @@ static void run(int bytes)
     MPI_Psend_init(out, PARTS, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &s);
     MPI_Precv_init(in, PARTS, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
     for (int round = 0; round < 30; round++) {
+        memset(in, 0x5a, (size_t)PARTS * (size_t)bytes); /* from MPI_Start on it is the library's */
         MPI_Start(&r);
         MPI_Start(&s);
-        memset(in, 0x5a, (size_t)PARTS * (size_t)bytes);
         for (int i = 0; i < PARTS; i++) {
             int p = (i * 37 + round) % PARTS, zero = p % 3 == 0;
             if (zero)

@@ -28,6 +28,6 @@ check "no such transport" error "pigeon" env DENIZEN_TRANSPORT=pigeon "$prog" he
 check "an unknown setting" 0 "DENIZEN_NO_SUCH" env DENIZEN_NO_SUCH=1 "$prog" hello
 stats=$(mktemp)
 check "counters" 0 "hello" env DENIZEN_STATS="$stats.%r" "$prog" hello
-grep -q "^0 am_sent [0-9]" "$stats.0" || fail "no counters in $stats.0"
+grep -q "^0 eager [0-9]" "$stats.0" || fail "no counters in $stats.0"
 rm -f "$stats" "$stats.0"
 finish
