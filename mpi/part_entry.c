@@ -299,7 +299,7 @@ int PMPI_Parrived(MPI_Request request, int partition, int *flag)
         *flag = 1;
         return MPI_SUCCESS;
     }
-    uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
+    uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_acquire);
     *flag = dz_precv_arrived(r, (uint32_t)partition, epoch);
     if (*flag)
         return MPI_SUCCESS;

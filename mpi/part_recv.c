@@ -139,7 +139,7 @@ static void set_status(struct dz_precv *r, const struct dz_bind *b)
 static bool precv_poll(struct dz_request *req)
 {
     struct dz_precv *r = (struct dz_precv *)req;
-    uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
+    uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_acquire);
     if (!r->t)
         return true;
     struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_acquire); /* release: dz_precv_attach */
@@ -205,7 +205,8 @@ static int precv_start(struct dz_request *req, const char *call)
         dz_lock(); /* or the attaching thread might miss this epoch */
     if (!b)
         b = atomic_load_explicit(&r->bind, memory_order_acquire);
-    atomic_store_explicit(&r->epoch, epoch, memory_order_relaxed);
+    /* acquire: whoever lands in the buffer from now on, after the caller's last look at it */
+    atomic_store_explicit(&r->epoch, epoch, memory_order_release);
     if (__builtin_expect(epoch > atomic_load_explicit(&r->send_last, memory_order_relaxed), 0))
         atomic_store_explicit(&r->fail, MPI_ERR_REQUEST, memory_order_relaxed);
     if (b) {
