@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "perf.h"
@@ -34,19 +36,31 @@ static void die(const char *what)
 void floor_open(void)
 {
     int where[2] = {getpid(), -1};
+    unsigned char cookie[16] = {0};
     if (rank == 0) {
         where[1] = memfd_create("floor", MFD_CLOEXEC);
         if (where[1] < 0 || ftruncate(where[1], (off_t)(2 * AREA)))
             die("floor: memfd");
+        if (getrandom(cookie, sizeof cookie, 0) != sizeof cookie ||
+            pwrite(where[1], cookie, sizeof cookie, 0) != sizeof cookie)
+            die("floor: writing the memfd");
     }
     MPI_Bcast(where, 2, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Bcast(cookie, sizeof cookie, MPI_BYTE, 0, MPI_COMM_WORLD);
     int fd = where[1];
     if (rank == 1) {
         char path[64];
         snprintf(path, sizeof path, "/proc/%d/fd/%d", where[0], where[1]);
         fd = open(path, O_RDWR | O_CLOEXEC);
-        if (fd < 0)
-            die("floor: opening the other rank's memfd");
+        struct stat st;
+        unsigned char there[sizeof cookie];
+        /* on another node the same numbers may name another process's file, which must not be touched */
+        if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || pread(fd, there, sizeof there, 0) != sizeof there ||
+            memcmp(there, cookie, sizeof there)) {
+            fprintf(stderr, "denizen-perf: rank 1 does not reach rank 0's memory through %s: "
+                            "the floor needs both ranks on one node, in one pid namespace\n", path);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
     }
     base = mmap(NULL, 2 * AREA, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     private_src = malloc(MAX_SIZE);

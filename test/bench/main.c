@@ -10,7 +10,8 @@
 #include "perf.h"
 
 struct options opt = {.pin = true};
-int rank;
+int rank, cpus[2];
+cpu_set_t inherited;
 
 double now_us(void)
 {
@@ -166,6 +167,52 @@ static int numbers(const char *text, long *to, long low, long high)
     return n;
 }
 
+static const struct section {
+    const char *name;
+    bool by_default, partitioned;
+    void (*measure)(void);
+} sections[] = {
+    {"floor", true, false, measure_flag},           {"part", true, true, measure_partitioned},
+    {"parrived", true, true, measure_parrived},     {"persistent", true, false, measure_persistent},
+    {"plain", true, false, measure_plain},          {"rate", false, true, measure_rate},
+};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+static bool is_word(const char *p, size_t w, const char *name)
+{
+    return w == strlen(name) && !memcmp(p, name, w);
+}
+
+static bool wanted(const struct section *s)
+{
+    if (!opt.only)
+        return s->by_default;
+    for (const char *p = opt.only; *p;) {
+        size_t w = strcspn(p, ",");
+        if (is_word(p, w, s->name))
+            return true;
+        p += w + (p[w] == ',');
+    }
+    return false;
+}
+
+/* A section that does not exist would measure nothing and look like success. */
+static void check_only(void)
+{
+    for (const char *p = opt.only; p;) {
+        size_t w = strcspn(p, ",");
+        int s = 0;
+        while (s < SECTIONS && !is_word(p, w, sections[s].name))
+            s++;
+        if (s == SECTIONS) {
+            fprintf(stderr, "denizen-perf: --only: '%.*s' is none of part, parrived, persistent, plain, floor, rate\n",
+                    (int)w, p);
+            exit(2);
+        }
+        p = p[w] ? p + w + 1 : NULL;
+    }
+}
+
 static void defaults(void)
 {
     static const long all[] = {8, 128, 1024, 8192, 65536, 262144, 1048576, 4194304}, few[] = {8, 128, 8192, 65536, 1048576};
@@ -208,32 +255,20 @@ static void parse(int argc, char **argv)
     }
     if (optind < argc)
         usage(2);
+    check_only();
     defaults();
 }
 
-static bool wanted(const char *section, bool by_default)
-{
-    size_t n = strlen(section);
-    if (!opt.only)
-        return by_default;
-    for (const char *p = opt.only; *p;) {
-        size_t w = strcspn(p, ",");
-        if (w == n && !memcmp(p, section, n))
-            return true;
-        p += w + (p[w] == ',');
-    }
-    return false;
-}
 
 /* Each rank its own CPU of those it may use; where the launcher has bound it to one, that one. */
 static int pin(void)
 {
-    cpu_set_t may, one;
-    if (!opt.pin || sched_getaffinity(0, sizeof may, &may))
+    cpu_set_t one;
+    if (sched_getaffinity(0, sizeof inherited, &inherited) || !opt.pin)
         return sched_getcpu();
-    int want = CPU_COUNT(&may) > 1 ? rank % CPU_COUNT(&may) : 0;
+    int want = CPU_COUNT(&inherited) > 1 ? rank % CPU_COUNT(&inherited) : 0;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &may) || want--)
+        if (!CPU_ISSET(cpu, &inherited) || want--)
             continue;
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
@@ -251,16 +286,18 @@ static void startup(double began, double inited, int size)
     double mine[2] = {(inited - began) / 1e3, (now_us() - began) / 1e3}, all[2];
     MPI_Reduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank == 0)
-        printf(opt.csv ? "startup_ms,%d,%.2f,%.2f\n" : "%d ranks: MPI_Init %.2f ms, to the first message %.2f ms\n", size,
-               all[0], all[1]);
+        printf(opt.csv ? "startup_ms,%d,%.2f,%.2f\n"
+               : opt.json ? "{\"what\": \"startup\", \"ranks\": %d, \"init_ms\": %.2f, \"first_message_ms\": %.2f}\n"
+                          : "%d ranks: MPI_Init %.2f ms, to the first message %.2f ms\n", size, all[0], all[1]);
 }
 
 int main(int argc, char **argv)
 {
-    int provided, size, cpus[2] = {0, 0}, cpu;
+    int provided, size, cpu;
     parse(argc, argv);
+    bool threads = wanted(&sections[SECTIONS - 1]);
     double began = now_us();
-    MPI_Init_thread(&argc, &argv, wanted("rate", false) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     double inited = now_us();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -277,21 +314,18 @@ int main(int argc, char **argv)
     }
     cpu = pin();
     MPI_Gather(&cpu, 1, MPI_INT, cpus, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Bcast(cpus, 2, MPI_INT, 0, MPI_COMM_WORLD);
     if (rank == 0)
         report_head(provided, cpus);
     floor_open();
-    if (wanted("floor", true))
-        measure_flag();
-    if (wanted("part", true))
-        measure_partitioned();
-    if (wanted("parrived", true))
-        measure_parrived();
-    if (wanted("persistent", true))
-        measure_persistent();
-    if (wanted("plain", true))
-        measure_plain();
-    if (wanted("rate", false))
-        measure_rate();
+    for (int s = 0; s < SECTIONS; s++) {
+        if (!wanted(&sections[s]))
+            continue;
+        if (HAVE_PARTITIONED || !sections[s].partitioned)
+            sections[s].measure();
+        else if (rank == 0)
+            fprintf(stderr, "denizen-perf: %s is left out: this MPI has no partitioned calls\n", sections[s].name);
+    }
     floor_close();
     if (rank == 0)
         report_tail();

@@ -1,4 +1,5 @@
 /* p2p.c - the same ping-pong with persistent and with plain sends and receives. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 

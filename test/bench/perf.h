@@ -8,6 +8,7 @@
 #define PERF_H
 
 #include <mpi.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,8 @@ struct options {
 };
 extern struct options opt;
 extern int rank; /* 0 or 1 */
+extern int cpus[2]; /* where the ranks are */
+extern cpu_set_t inherited; /* the CPUs this rank might use before it was pinned */
 
 /* One round trip: rank 0 sends first. */
 typedef void round_trip(void *arg);
@@ -58,9 +61,9 @@ struct figure {
     int parts;
     double us, floor_us, floor_before, floor_after, ratio;
 };
-void report_head(int provided, const int cpus[2]);
+void report_head(int provided, const int on[2]);
 void report_figure(const struct figure *);
-void report_rate(int threads, double million_per_s);
+void report_rate(int threads, double marked, double arrived); /* million partitions a second */
 void report_tail(void);
 
 void measure_partitioned(void); /* part.c */
