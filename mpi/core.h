@@ -53,7 +53,7 @@ enum dz_magic { /* never 0 */
 enum dz_phase { DZ_BEFORE_INIT, DZ_RUNNING, DZ_FINALIZED };
 extern _Atomic int dz_phase;
 extern bool dz_threaded; /* provided level is MPI_THREAD_MULTIPLE; constant after MPI_Init */
-extern bool dz_single;   /* running and not threaded: one look where two would be too many */
+extern bool dz_running;  /* what dz_phase says, to be read without order on the shortest path */
 void dz_lock_slow(void);
 void dz_unlock_slow(void);
 bool dz_trylock_slow(void);

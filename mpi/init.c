@@ -28,7 +28,7 @@
 enum { GRACE_MS = 2000, DEATH_LOOK_POLLS = 256 };
 
 _Atomic int dz_phase = DZ_BEFORE_INIT;
-bool dz_threaded, dz_single;
+bool dz_threaded, dz_running;
 
 static _Atomic bool begun, ended;
 static int provided_level;
@@ -86,7 +86,7 @@ static void start(const char *call, int required)
     must(dz_type_init(), call, "out of memory for the datatypes");
     must(dz_op_init(), call, "out of memory for the operations");
     must(dz_comm_init(), call, "out of memory for the communicators");
-    dz_single = !dz_threaded;
+    dz_running = true;
     atomic_store_explicit(&dz_phase, DZ_RUNNING, memory_order_release);
 }
 
@@ -245,7 +245,7 @@ int PMPI_Finalize(void)
         return dz_raise(NULL, MPI_ERR_OTHER, "MPI_Finalize", "called while another call of it is at work");
     dz_comm_fini();
     int rc = part_from_peers();
-    dz_single = false;
+    dz_running = false;
     atomic_store_explicit(&dz_phase, DZ_FINALIZED, memory_order_release);
     dz_lock();
     dz_part_fini();

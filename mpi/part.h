@@ -16,10 +16,12 @@
  *
  * Always:
  *   epochs count from 1 and only grow; so do all words.
- *   A word of a send partition (psend.ready) is 2e once Pready of epoch e has been called, 2e + 1 once the partition
- *   has been given to the transport; whoever moves it to 2e + 1 gives it, nobody else.
- *   A word of an arrived partition (bind.arrived) is 4e while nobody holds it, 4e + 1 while one thread takes it from
- *   the transport, 4e + 3 once it is in the receive buffer. FROZEN: this bind is over.
+ *   A word of a send partition (psend.ready) of epoch e is KEPT when Pready came before its epoch might go, GIVING while
+ *   one thread hands it to the transport, GIVEN once the transport has it. The usual Pready goes to GIVEN in one store;
+ *   a send is complete when all words are GIVEN and the transport says so.
+ *   A word of an arrived partition (bind.arrived) is ARRIVED once the partition is in the receive buffer. With several
+ *   threads, who takes it holds a claim: on the word (BUSY) where a partition is large, so that threads copy different
+ *   ones at once; on the whole bind where partitions are small, so that a run of them costs one claim.
  *   Partition words are the receiver's per send partition, the sender's too: arrival is per send partition. */
 #ifndef DZ_PART_H
 #define DZ_PART_H
@@ -40,9 +42,11 @@ struct dz_psend {
     uint32_t parts;
     _Atomic uint64_t epoch;  /* of the last Start */
     _Atomic uint64_t go;     /* highest epoch whose partitions may be given to the transport */
-    _Atomic uint64_t sent;   /* partitions given, over all epochs */
+    _Atomic uint64_t usual;  /* the same once it is this epoch's; stays 0 where Pready claims its word first */
+    _Atomic uint64_t given;  /* epoch << 32 | all below this were seen GIVEN: where the next look begins */
     _Atomic int fail;        /* MPI class: what cannot complete ends with it */
     uint64_t recv_last;      /* the receiver has closed its end after this epoch; UINT64_MAX: it has not */
+    bool claims;             /* MPI_THREAD_MULTIPLE and partitions of DZ_PART_LARGE: Pready claims its word first */
     bool zombie;             /* freed, waits for PART_CLOSED */
     _Atomic bool attending;  /* in the list of requests that progress has to help */
     struct dz_psend *prev, *next;  /* all send requests and zombies of this process */
@@ -50,6 +54,13 @@ struct dz_psend {
     struct dz_type *type;
     _Atomic uint64_t ready[]; /* per partition */
 };
+
+#define DZ_PART_LARGE 4096 /* bytes of a partition whose copy costs more than a claim */
+
+/* Words of psend.ready */
+#define DZ_KEPT(e) (4 * (e) + 1)
+#define DZ_GIVING(e) (4 * (e) + 2)
+#define DZ_GIVEN(e) (4 * (e) + 3)
 
 /* One receiver's end and the arrivals in it. Stays until its receive request is freed, because another thread may
  * still be looking at it when it ends. */
@@ -59,6 +70,8 @@ struct dz_bind {
     struct dz_offer *offer;
     struct dz_part_map map;
     bool must_take;
+    bool runs;                  /* taken in runs: one thread, or small partitions under one claim */
+    _Atomic bool claimed;       /* runs, and MPI_THREAD_MULTIPLE: one thread takes */
     _Atomic uint64_t arrived[]; /* per send partition */
 };
 
@@ -100,37 +113,31 @@ static inline void dz_store_crosswise(_Atomic uint64_t *word, uint64_t value)
 extern const struct dz_request_ops dz_psend_ops, dz_precv_ops;
 /* 0, or -EEXIST: already ready in this epoch. No lock. dz_psend_mark is the same with the usual case in line. */
 int dz_psend_ready(struct dz_psend *, uint32_t part, uint64_t epoch);
-/* The transport did not take a partition whose word is 2e + 1. */
+/* The transport did not take a partition. */
 void dz_psend_not_given(struct dz_psend *, uint32_t part, uint64_t epoch, int rc);
 
-static inline void dz_psend_count(struct dz_psend *s)
-{
-    if (dz_threaded) /* release: psend_poll acquires what every thread did before its partition was given */
-        atomic_fetch_add_explicit(&s->sent, 1, memory_order_release);
-    else
-        atomic_store_explicit(&s->sent, atomic_load_explicit(&s->sent, memory_order_relaxed) + 1, memory_order_relaxed);
-}
-
-/* The usual case with one thread (dz_single): the epoch may go. False: dz_psend_ready has to look closer. */
+/* The usual case: the epoch may go and nobody has marked this partition. False: dz_psend_ready has to look closer.
+ * Two threads that mark one partition at once (an error of theirs) may both come through; both then give the same
+ * bytes, which is why nothing is counted. acquire: what the receiver read of the old epochs happened before we
+ * overwrite it (release: raise_go). */
 static inline bool dz_psend_usual(const struct dz_psend *s, uint32_t part, uint64_t epoch)
 {
-    return atomic_load_explicit(&s->go, memory_order_relaxed) >= epoch &&
-           atomic_load_explicit(&s->ready[part], memory_order_relaxed) < 2 * epoch;
+    return atomic_load_explicit(&s->usual, memory_order_acquire) == epoch &&
+           atomic_load_explicit(&s->ready[part], memory_order_relaxed) < DZ_KEPT(epoch);
 }
-static inline void dz_psend_usual_ready(struct dz_psend *s, uint32_t part, uint64_t epoch)
+static inline void dz_psend_give(struct dz_psend *s, uint32_t part, uint64_t epoch)
 {
-    atomic_store_explicit(&s->ready[part], 2 * epoch + 1, memory_order_relaxed);
     int rc = s->t->send_part(s->chan, part, epoch);
     if (__builtin_expect(rc != 0, 0))
         dz_psend_not_given(s, part, epoch, rc);
     else
-        atomic_store_explicit(&s->sent, atomic_load_explicit(&s->sent, memory_order_relaxed) + 1, memory_order_relaxed);
+        atomic_store_explicit(&s->ready[part], DZ_GIVEN(epoch), memory_order_release); /* acquire: all_given */
 }
 static inline int dz_psend_mark(struct dz_psend *s, uint32_t part, uint64_t epoch)
 {
-    if (!dz_single || !dz_psend_usual(s, part, epoch))
+    if (!dz_psend_usual(s, part, epoch))
         return dz_psend_ready(s, part, epoch);
-    dz_psend_usual_ready(s, part, epoch);
+    dz_psend_give(s, part, epoch);
     return 0;
 }
 void dz_psend_attend(struct dz_psend *); /* lock */

@@ -87,6 +87,7 @@ static int psend_create(const struct args *a)
         return -ENOMEM;
     dz_request_init(&s->req, DZ_REQ_PSEND, true, &dz_psend_ops, a->comm);
     s->parts = (uint32_t)a->parts;
+    s->claims = dz_threaded && (size_t)a->count * a->type->size >= DZ_PART_LARGE;
     s->type = a->type;
     int rc = 0;
     if (a->peer == MPI_PROC_NULL)
@@ -215,12 +216,11 @@ int PMPI_Pready(int partition, MPI_Request request)
 {
     struct dz_psend *s = (struct dz_psend *)request;
     uint64_t epoch;
-    /* dz_single implies that MPI is running */
-    if (__builtin_expect(!dz_single || !may_be_ready(request) || (uint32_t)partition >= s->parts ||
+    if (__builtin_expect(!dz_running || !may_be_ready(request) || (uint32_t)partition >= s->parts ||
                              (epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed),
                               !dz_psend_usual(s, (uint32_t)partition, epoch)), 0))
         return ready_unusual(partition, request);
-    dz_psend_usual_ready(s, (uint32_t)partition, epoch);
+    dz_psend_give(s, (uint32_t)partition, epoch);
     return MPI_SUCCESS;
 }
 DZ_WEAK(PI_Pready)

@@ -1,9 +1,11 @@
 /* part_recv.c - the receiver's half of a partitioned pair.
  *
  * A send partition is taken from the transport by the first thread that looks when it is there: Parrived, Test, Wait
- * or Request_get_status. At MPI_THREAD_MULTIPLE the taker claims the partition's word first (4e -> 4e + 1), so that no
- * two copy it; the others see a claimed word and go on. Who takes the last partition of an epoch ends it: recv_done,
- * then `done`, which is all that completion looks at.
+ * or Request_get_status. At MPI_THREAD_MULTIPLE the taker of a large one claims its word first (IDLE -> BUSY), so that
+ * no two copy it; the others see a claimed word and go on. Small partitions are taken in runs instead, under one claim
+ * (bind.claimed): what one run costs is less than a claim each. A claim is only asked for when something is there to
+ * be taken. Who takes the last partition of an epoch ends it: recv_done, then `done`, which is all that completion
+ * looks at.
  *
  * An epoch that is started before the request is matched is told to the transport when it is (dz_precv_attach). */
 #include <errno.h>
@@ -34,34 +36,31 @@ static void end_epoch(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
 static void count_landed(struct dz_precv *r, struct dz_bind *b, uint64_t epoch, uint32_t n)
 {
     uint64_t before;
-    if (dz_threaded) { /* both: the last one has seen what all others copied, and says so in `done` */
-        before = atomic_fetch_add_explicit(&r->landed, n, memory_order_acq_rel);
-    } else {
+    if (b->runs) { /* one thread, or the claim's holder */
         before = atomic_load_explicit(&r->landed, memory_order_relaxed);
         atomic_store_explicit(&r->landed, before + n, memory_order_relaxed);
+    } else { /* both: the last one has seen what all others copied, and says so in `done` */
+        before = atomic_fetch_add_explicit(&r->landed, n, memory_order_acq_rel);
     }
     if (before + n == epoch * b->map.send_parts)
         end_epoch(r, b, epoch);
 }
 
-/* Is send partition p of this epoch in the receive buffer? Takes it if it can. */
-static inline bool land(struct dz_precv *r, struct dz_bind *b, uint32_t p, uint64_t epoch)
+/* Large partitions of several threads: takes one if it is there and nobody else does. */
+static bool land_one(struct dz_precv *r, struct dz_bind *b, uint32_t p, uint64_t epoch)
 {
     uint64_t word = atomic_load_explicit(&b->arrived[p], memory_order_acquire); /* release: below */
     if (word == ARRIVED(epoch))
         return true;
-    if (dz_threaded) {
-        if (word > IDLE(epoch) || !r->t->recv_ready(b->chan, p, epoch) ||
-            !atomic_compare_exchange_strong_explicit(&b->arrived[p], &word, BUSY(epoch), memory_order_acquire,
-                                                     memory_order_relaxed))
-            return false;
-    }
+    if (word > IDLE(epoch) || !r->t->recv_ready(b->chan, p, epoch) ||
+        !atomic_compare_exchange_strong_explicit(&b->arrived[p], &word, BUSY(epoch), memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false;
     int rc = r->t->recv_part(b->chan, p, epoch);
     if (__builtin_expect(rc < 0, 0))
         atomic_store_explicit(&r->fail, dz_class_of_errno(rc), memory_order_relaxed);
     if (rc != 1) {
-        if (dz_threaded)
-            atomic_store_explicit(&b->arrived[p], IDLE(epoch), memory_order_release); /* acquire: above, freeze */
+        atomic_store_explicit(&b->arrived[p], IDLE(epoch), memory_order_release); /* acquire: above, freeze */
         return false;
     }
     atomic_store_explicit(&b->arrived[p], ARRIVED(epoch), memory_order_release); /* acquire: above */
@@ -69,20 +68,60 @@ static inline bool land(struct dz_precv *r, struct dz_bind *b, uint32_t p, uint6
     return true;
 }
 
-/* With one thread no partition needs a claim: runs come from the transport in one call. Takes from `first`, which is
- * missing, on; returns the first partition that is not known to have arrived. */
+static bool try_claim(struct dz_bind *b)
+{
+    /* acquire, release: what the holder before us took and counted */
+    return !dz_threaded || (!atomic_load_explicit(&b->claimed, memory_order_relaxed) &&
+                            !atomic_exchange_explicit(&b->claimed, true, memory_order_acquire));
+}
+
+static void let_go(struct dz_bind *b)
+{
+    if (dz_threaded)
+        atomic_store_explicit(&b->claimed, false, memory_order_release);
+}
+
+/* Takes what is there from `first` on, in one call of the transport; under the claim. How many there are. */
 static uint32_t land_run(struct dz_precv *r, struct dz_bind *b, uint32_t first, uint64_t epoch)
 {
-    uint32_t end = first + 1, n;
+    uint32_t end = first, n;
     while (end < b->map.send_parts && end < first + RUN_MAX &&
            atomic_load_explicit(&b->arrived[end], memory_order_relaxed) != ARRIVED(epoch))
         end++;
+    if (end == first)
+        return 1; /* another thread was quicker */
     n = r->t->recv_run(b->chan, first, end, epoch);
+    if (!n) { /* an error ends a run: this tells which */
+        int rc = r->t->recv_part(b->chan, first, epoch);
+        if (__builtin_expect(rc < 0, 0))
+            atomic_store_explicit(&r->fail, dz_class_of_errno(rc), memory_order_relaxed);
+        n = rc == 1;
+    }
     for (uint32_t p = first; p < first + n; p++)
-        atomic_store_explicit(&b->arrived[p], ARRIVED(epoch), memory_order_relaxed);
+        atomic_store_explicit(&b->arrived[p], ARRIVED(epoch), memory_order_release); /* acquire: land */
     if (n)
         count_landed(r, b, epoch, n);
-    return first + n;
+    return n;
+}
+
+/* How many partitions from p on are in the receive buffer now, as far as one look tells: 0 or more. */
+static uint32_t land(struct dz_precv *r, struct dz_bind *b, uint32_t p, uint64_t epoch)
+{
+    if (atomic_load_explicit(&b->arrived[p], memory_order_acquire) == ARRIVED(epoch)) /* release: land_run, land_one */
+        return 1;
+    if (!b->runs)
+        return land_one(r, b, p, epoch);
+    /* no claim for nothing: a thread that is preempted with it keeps all others waiting */
+    if (dz_threaded && !r->t->recv_ready(b->chan, p, epoch))
+        return 0;
+    if (!try_claim(b))
+        return 0;
+    uint32_t n = 0;
+    /* a thread that comes late may hold an epoch that others have ended meanwhile */
+    if (!dz_threaded || atomic_load_explicit(&r->done, memory_order_relaxed) < epoch)
+        n = land_run(r, b, p, epoch);
+    let_go(b);
+    return n;
 }
 
 bool dz_precv_arrived(struct dz_precv *r, uint32_t part, uint64_t epoch)
@@ -93,12 +132,9 @@ bool dz_precv_arrived(struct dz_precv *r, uint32_t part, uint64_t epoch)
     if (!b)
         return false;
     struct dz_part_range range = dz_part_range(&b->map, part);
-    for (uint32_t p = range.first; p < range.end; p++) {
-        if (!dz_threaded && atomic_load_explicit(&b->arrived[p], memory_order_relaxed) != ARRIVED(epoch))
-            land_run(r, b, p, epoch); /* also what the next calls will ask for */
-        if (!land(r, b, p, epoch))
+    for (uint32_t p = range.first, n; p < range.end; p += n)
+        if (!(n = land(r, b, p, epoch))) /* also what the next calls will ask for */
             return false;
-    }
     return true;
 }
 
@@ -108,16 +144,8 @@ static void take_some(struct dz_precv *r, struct dz_bind *b, uint64_t epoch)
     /* a cursor of an older epoch counts as 0; one thread's may lag behind another's, the words decide */
     uint64_t cursor = atomic_load_explicit(&r->cursor, memory_order_relaxed);
     uint32_t from = cursor >> 32 == (epoch & UINT32_MAX) ? (uint32_t)cursor : 0, p = from, last = b->map.send_parts - 1;
-    while (p <= last) {
-        uint32_t q = p;
-        if (!dz_threaded && atomic_load_explicit(&b->arrived[p], memory_order_relaxed) != ARRIVED(epoch))
-            q = land_run(r, b, p, epoch);
-        else if (land(r, b, p, epoch))
-            q = p + 1;
-        if (q == p)
-            break;
-        p = q;
-    }
+    for (uint32_t n; p <= last && (n = land(r, b, p, epoch)); p += n)
+        ;
     if (p != from)
         atomic_store_explicit(&r->cursor, epoch << 32 | p, memory_order_relaxed);
     if (p >= last)
@@ -224,6 +252,7 @@ void dz_precv_attach(struct dz_precv *r, struct dz_bind *b)
 {
     uint64_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
     b->must_take = r->t->recv_must_take(b->chan);
+    b->runs = !dz_threaded || b->map.send_bytes < DZ_PART_LARGE;
     set_status(r, b);
     if (epoch)
         r->t->recv_start(b->chan, epoch);
@@ -236,6 +265,8 @@ void dz_precv_detach(struct dz_precv *r)
 {
     struct dz_bind *b = atomic_load_explicit(&r->bind, memory_order_relaxed);
     leave_alone(r);
+    while (!try_claim(b)) /* for good */
+        ;
     for (uint32_t p = 0; p < b->map.send_parts; p++) {
         uint64_t word = atomic_load_explicit(&b->arrived[p], memory_order_relaxed);
         /* a busy thread finds nothing and lets go at once: what ends here has never carried a partition, or all */

@@ -1,9 +1,9 @@
 /* part_send.c - the sender's half of a partitioned pair.
  *
- * A partition takes one of two ways. Its epoch may go already (the usual one): Pready moves its word to 2e + 1 and
- * gives it to the transport. Or it may not yet: Pready leaves 2e, and whoever raises `go` afterwards gives it. The
- * two look at each other crosswise (Pready: word, then go; raiser: go, then word; all four sequentially consistent),
- * so one of them sees the other, and the step from 2e to 2e + 1 is a compare-and-swap, so only one gives it.
+ * A partition takes one of two ways. Its epoch may go already (the usual one): Pready gives it to the transport and
+ * moves its word to GIVEN. Or it may not yet: Pready leaves KEPT, and whoever raises `go` afterwards gives it. The two
+ * look at each other crosswise (Pready: word, then go; raiser: go, then word; all four sequentially consistent), so
+ * one of them sees the other, and the step from KEPT to GIVING is a compare-and-swap, so only one gives it.
  * test/model/ checks this. */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,22 +24,14 @@ void dz_psend_not_given(struct dz_psend *s, uint32_t part, uint64_t epoch, int r
 {
     if (rc != -EAGAIN) {
         atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
+        atomic_store_explicit(&s->ready[part], DZ_GIVEN(epoch), memory_order_release);
         return;
     }
     dz_count(part_deferred);
     dz_lock();
-    atomic_store_explicit(&s->ready[part], 2 * epoch, memory_order_relaxed); /* the lock orders it */
+    atomic_store_explicit(&s->ready[part], DZ_KEPT(epoch), memory_order_relaxed); /* the lock orders it */
     dz_psend_attend(s);
     dz_unlock();
-}
-
-static void give(struct dz_psend *s, uint32_t part, uint64_t epoch)
-{
-    int rc = s->t->send_part(s->chan, part, epoch);
-    if (__builtin_expect(rc == 0, 1))
-        dz_psend_count(s);
-    else
-        dz_psend_not_given(s, part, epoch, rc);
 }
 
 /* The epoch may not go yet, or was not seen to. */
@@ -47,39 +39,34 @@ static int keep(struct dz_psend *s, uint32_t part, uint64_t epoch)
 {
     uint64_t word = atomic_load_explicit(&s->ready[part], memory_order_relaxed);
     do {
-        if (word >= 2 * epoch)
+        if (word >= DZ_KEPT(epoch))
             return -EEXIST;
-    } while (!atomic_compare_exchange_weak_explicit(&s->ready[part], &word, 2 * epoch, memory_order_seq_cst,
+    } while (!atomic_compare_exchange_weak_explicit(&s->ready[part], &word, DZ_KEPT(epoch), memory_order_seq_cst,
                                                     memory_order_relaxed)); /* acquire: give_kept */
-    word = 2 * epoch;
+    word = DZ_KEPT(epoch);
     if (atomic_load_explicit(&s->go, memory_order_seq_cst) >= epoch && /* release: raise_go */
-        atomic_compare_exchange_strong_explicit(&s->ready[part], &word, word + 1, memory_order_relaxed,
+        atomic_compare_exchange_strong_explicit(&s->ready[part], &word, DZ_GIVING(epoch), memory_order_relaxed,
                                                 memory_order_relaxed))
-        give(s, part, epoch);
+        dz_psend_give(s, part, epoch);
     return 0;
 }
 
 int dz_psend_ready(struct dz_psend *s, uint32_t part, uint64_t epoch)
 {
-    uint64_t sent = 2 * epoch + 1, word;
+    uint64_t word = atomic_load_explicit(&s->ready[part], memory_order_relaxed);
+    if (word >= DZ_KEPT(epoch))
+        return -EEXIST; /* a kept one is given by whoever raises `go` */
+    if (!s->t) {
+        atomic_store_explicit(&s->ready[part], DZ_GIVEN(epoch), memory_order_relaxed);
+        return 0;
+    }
     /* acquire: what the receiver read of the old epochs happened before we overwrite it (release: raise_go) */
-    if (__builtin_expect(atomic_load_explicit(&s->go, memory_order_acquire) < epoch, 0)) {
-        if (s->t)
-            return keep(s, part, epoch);
-    }
-    if (dz_threaded) {
-        word = atomic_exchange_explicit(&s->ready[part], sent, memory_order_relaxed);
-    } else {
-        word = atomic_load_explicit(&s->ready[part], memory_order_relaxed);
-        atomic_store_explicit(&s->ready[part], sent, memory_order_relaxed);
-    }
-    if (__builtin_expect(word >= sent - 1, 0)) {
-        if (word == sent - 1 && s->t)
-            give(s, part, epoch); /* kept by the first call, and now ours: it must not be lost with the second */
+    if (atomic_load_explicit(&s->go, memory_order_acquire) < epoch)
+        return keep(s, part, epoch);
+    if (s->claims && !atomic_compare_exchange_strong_explicit(&s->ready[part], &word, DZ_GIVING(epoch),
+                                                              memory_order_relaxed, memory_order_relaxed))
         return -EEXIST;
-    }
-    if (s->t)
-        give(s, part, epoch);
+    dz_psend_give(s, part, epoch);
     return 0;
 }
 
@@ -88,20 +75,17 @@ static int give_kept(struct dz_psend *s, uint64_t epoch)
 {
     int n = 0;
     for (uint32_t p = 0; p < s->parts; p++) {
-        uint64_t word = 2 * epoch; /* acquire: the bytes that Pready's caller wrote (release: keep) */
+        uint64_t word = DZ_KEPT(epoch); /* acquire: the bytes that Pready's caller wrote (release: keep) */
         if (atomic_load_explicit(&s->ready[p], memory_order_seq_cst) != word ||
-            !atomic_compare_exchange_strong_explicit(&s->ready[p], &word, word + 1, memory_order_acquire,
+            !atomic_compare_exchange_strong_explicit(&s->ready[p], &word, DZ_GIVING(epoch), memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
         int rc = s->t->send_part(s->chan, p, epoch);
-        if (rc == -EAGAIN) {
-            atomic_store_explicit(&s->ready[p], 2 * epoch, memory_order_relaxed);
+        atomic_store_explicit(&s->ready[p], rc == -EAGAIN ? DZ_KEPT(epoch) : DZ_GIVEN(epoch), memory_order_release);
+        if (rc == -EAGAIN)
             return -EAGAIN;
-        }
         if (rc)
             atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
-        else
-            dz_psend_count(s);
         n++;
     }
     return n;
@@ -115,6 +99,8 @@ static int raise_go(struct dz_psend *s, uint64_t epoch)
     int rc = s->t->send_start(s->chan, epoch);
     if (rc)
         return rc;
+    if (!s->claims)
+        atomic_store_explicit(&s->usual, epoch, memory_order_release); /* acquire: dz_psend_usual */
     /* acquire: dz_psend_ready; with other threads keep may be looking from the other side */
     dz_store_crosswise(&s->go, epoch);
     return 0;
@@ -183,6 +169,19 @@ static int psend_start(struct dz_request *req, const char *call)
     return 0;
 }
 
+static bool all_given(struct dz_psend *s, uint64_t epoch)
+{
+    /* acquire, release: what the thread that moved it has acquired */
+    uint64_t given = atomic_load_explicit(&s->given, memory_order_acquire);
+    uint32_t first = given >> 32 == (epoch & UINT32_MAX) ? (uint32_t)given : 0, p = first;
+    /* acquire: what every thread did before its partition was given (release: dz_psend_give) */
+    while (p < s->parts && atomic_load_explicit(&s->ready[p], memory_order_acquire) == DZ_GIVEN(epoch))
+        p++;
+    if (p != first)
+        atomic_store_explicit(&s->given, epoch << 32 | p, memory_order_release);
+    return p == s->parts;
+}
+
 static bool psend_poll(struct dz_request *req)
 {
     struct dz_psend *s = (struct dz_psend *)req;
@@ -194,8 +193,7 @@ static bool psend_poll(struct dz_request *req)
         req->status.MPI_ERROR = fail;
         return true;
     }
-    /* acquire: dz_psend_count */
-    if (atomic_load_explicit(&s->sent, memory_order_acquire) != epoch * s->parts || !dz_trylock())
+    if (!all_given(s, epoch) || !dz_trylock())
         return false;
     bool done = s->t->send_done(s->chan, epoch);
     dz_unlock();

@@ -21,8 +21,9 @@
  *   S/R close         both ends agree through the engine (messages): the sender's end goes when the receiver's end is
  *                     not used any more. recv_close itself may come later and touches nothing of the sender's.
  *
- * Threads: send_part, recv_ready and recv_part on different partitions run concurrently with anything else on the
- * channel; the engine never calls send_part or recv_part twice at once for one partition. recv_start and recv_done are
+ * Threads: send_part, recv_ready and recv_part on different partitions run concurrently with anything else on the channel. The
+ * engine never calls recv_part twice at once for one partition, and send_part twice only when the program marks one
+ * partition ready in two threads at once; then both give the same bytes of the same epoch. recv_start and recv_done are
  * called once an epoch, each after everything of the epoch before. All other calls on one channel and all message
  * calls are serialised by the engine's lock.
  *
@@ -91,9 +92,9 @@ struct dz_transport {
     int (*recv_open)(struct dz_peer *, const struct dz_chan_desc *own, const struct dz_chan_desc *remote,
                      const void *blob, size_t bytes, struct dz_rchan **, void *reply, size_t *reply_bytes);
     void (*recv_start)(struct dz_rchan *, uint64_t epoch);
-    /* recv_part would find something; no effect */
-    bool (*recv_ready)(struct dz_rchan *, uint32_t part, uint64_t epoch);
     int (*recv_part)(struct dz_rchan *, uint32_t part, uint64_t epoch);
+    /* Would recv_part find something? No effect, cheap, and harmless until recv_close. */
+    bool (*recv_ready)(struct dz_rchan *, uint32_t part, uint64_t epoch);
     /* recv_part of first, first + 1, ... as long as it says 1, below end; how many. Never beside recv_part. An error
      * ends the run: recv_part on the next one tells it. */
     uint32_t (*recv_run)(struct dz_rchan *, uint32_t first, uint32_t end, uint64_t epoch);

@@ -1,7 +1,7 @@
 /* flags.pml - the flag protocol of a partitioned pair, for spin: every interleaving of two threads that mark partitions,
  * one that makes progress, a receiver and two threads that take what has arrived, over EPOCHS rounds and a ring of DEPTH.
  *
- * What stands for what: ready[], go, sent are psend's (part_send.c: mark, keep, raise_go, give_kept); arrived[], landed,
+ * What stands for what: ready[] and go are psend's (part_send.c: mark, keep, raise_go, give_kept); arrived[], landed,
  * done are the receiver's (part_recv.c: land, end_epoch); started and the slots are the channel's (transport/shm/chan.c).
  * Each statement is one atomic step in one total order, as the sequentially consistent accesses are; release and acquire
  * of the rest are named beside them in the sources.
@@ -9,6 +9,7 @@
  * Asserted: a partition is given to the transport once a round; a slot is written only when it has been taken; what is
  * taken is of this round; a partition lands once. That nothing is lost is the absence of invalid end states.
  *
+ * Large partitions are claimed one by one; RUNS is the other way, one claim for all (part_recv.c: try_claim).
  * BROKEN=1..4 breaks one step each; flags.sh expects spin to find every one. */
 #ifndef DEPTH
 #define DEPTH 2
@@ -20,8 +21,10 @@
 #define BROKEN 0
 #endif
 #define PARTS 2
-#define KEPT(e) (2 * (e))
-#define GIVEN(e) (2 * (e) + 1)
+#define KEPT(e) (4 * (e) + 1)
+#define GIVING(e) (4 * (e) + 2)
+#define GIVEN(e) (4 * (e) + 3)
+#define ALL_GIVEN(e) (ready[0] == GIVEN(e) && ready[1] == GIVEN(e))
 #define IDLE(e) (4 * (e))
 #define BUSY(e) (4 * (e) + 1)
 #define ARRIVED(e) (4 * (e) + 3)
@@ -32,20 +35,20 @@
 #define ROOM(e) ((e) < started + DEPTH)
 #endif
 
-byte epoch, begun, go, sent, ready[PARTS];     /* sender; begun: MPI_Start has returned */
+byte epoch, begun, go, ready[PARTS];           /* sender; begun: MPI_Start has returned */
 byte started, slot_word[PARTS * DEPTH];        /* channel */
 byte slot_data[PARTS * DEPTH];
 bool slot_full[PARTS * DEPTH];                 /* only to assert */
 byte given[PARTS];                             /* only to assert: rounds given */
 byte wanted, arrived[PARTS], landed, done;     /* receiver */
-bool over;
+bool over, claimed;                            /* claimed: with RUNS, the claim on the whole bind */
 
 inline give(p, e)
 {
     atomic { assert(given[p] == e - 1); given[p] = e; assert(!slot_full[SLOT(p, e)]); slot_full[SLOT(p, e)] = true }
     slot_data[SLOT(p, e)] = e;
     slot_word[SLOT(p, e)] = e;
-    sent++
+    ready[p] = GIVEN(e)
 }
 
 /* One thread marks partition p in every round. */
@@ -58,7 +61,7 @@ proctype Marker(byte p)
         seen = go;
         if
         :: seen >= e ->
-            d_step { assert(ready[p] < KEPT(e)); ready[p] = GIVEN(e) }
+            assert(ready[p] < KEPT(e));
             give(p, e)
         :: else ->
             ready[p] = KEPT(e);
@@ -67,7 +70,7 @@ proctype Marker(byte p)
             if
             :: seen >= e ->
                 if
-                :: d_step { ready[p] == KEPT(e) -> ready[p] = GIVEN(e) }
+                :: d_step { ready[p] == KEPT(e) -> ready[p] = GIVING(e) }
                     give(p, e)
                 :: ready[p] != KEPT(e)
                 fi
@@ -76,7 +79,7 @@ proctype Marker(byte p)
 #endif
         fi;
         seen = 0;
-        sent >= e * PARTS; /* the next round starts when this one is given */
+        (ALL_GIVEN(e) || epoch > e); /* the next round starts when this one is given */
         e++
     :: else -> break
     od
@@ -92,9 +95,9 @@ proctype Progress()
         :: p < PARTS ->
             if
 #if BROKEN == 2
-            :: ready[p] == KEPT(e) -> ready[p] = GIVEN(e); give(p, e)
+            :: ready[p] == KEPT(e) -> ready[p] = GIVING(e); give(p, e)
 #else
-            :: d_step { ready[p] == KEPT(e) -> ready[p] = GIVEN(e) } give(p, e)
+            :: d_step { ready[p] == KEPT(e) -> ready[p] = GIVING(e) } give(p, e)
 #endif
             :: ready[p] != KEPT(e)
             fi;
@@ -118,7 +121,7 @@ proctype Sender()
         :: go >= e || !ROOM(e) /* progress raises it */
         fi;
         begun = e;
-        sent == e * PARTS;
+        ALL_GIVEN(e);
         (DEPTH == 1 || e == EPOCHS || ROOM(e + 1));
         e++
     :: else -> break
@@ -153,6 +156,11 @@ proctype Taker()
         if
 #if BROKEN == 4
         :: true ->
+#elif defined RUNS
+        :: d_step { !claimed -> claimed = true }
+            if
+            :: done >= e || arrived[p] == ARRIVED(e) -> skip /* came late */
+            :: else ->
 #else
         :: d_step { arrived[p] == word -> arrived[p] = BUSY(e) }
 #endif
@@ -164,7 +172,11 @@ proctype Taker()
             :: before + 1 == e * PARTS -> done = e
             :: else
             fi
-#if BROKEN != 4
+#if BROKEN == 4
+#elif defined RUNS
+            fi;
+            claimed = false
+#else
         :: arrived[p] != word
 #endif
         fi;

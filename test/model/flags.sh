@@ -16,13 +16,15 @@ check() { # defines...: prints pan's summary; true when it found nothing and sea
 
 failures=0
 for depth in 1 2; do
-    if check -DDEPTH=$depth -DEPOCHS=3; then
-        echo "depth $depth: $(grep -o '[0-9.e+]* states, stored' pan.log), errors: 0"
-    else
-        echo "FAIL: depth $depth"
-        tail -n 20 pan.log
-        failures=1
-    fi
+    for way in -DCLAIMS -DRUNS; do
+        if check -DDEPTH=$depth -DEPOCHS=3 $way; then
+            echo "depth $depth $way: $(grep -o '[0-9.e+]* states, stored' pan.log), errors: 0"
+        else
+            echo "FAIL: depth $depth"
+            tail -n 20 pan.log
+            failures=1
+        fi
+    done
 done
 for broken in 1 2 3 4; do
     if check -DDEPTH=1 -DEPOCHS=2 -DBROKEN=$broken; then
