@@ -93,6 +93,10 @@ AS_IF([test "x$with_cuda" != xno], [
     for dz_dir in $dz_cuda_dirs; do
         AS_IF([test -x "$dz_dir/bin/nvcc"], [dz_cuda="found in $dz_dir"])
     done])
+AM_CONDITIONAL([HAVE_VERBS], [test "x$dz_ibverbs" != xno])
+AS_IF([test "x$dz_ibverbs" != xno], [dz_have_verbs=1
+    AC_SEARCH_LIBS([dlopen], [dl])], [dz_have_verbs=0])
+AC_DEFINE_UNQUOTED([DZ_HAVE_VERBS], [$dz_have_verbs], [1: libibverbs' headers are there; the library is looked for at run time])
 for dz_pair in "ibverbs:$with_ibverbs:$dz_ibverbs" "libfabric:$with_libfabric:$dz_libfabric" "cuda:$with_cuda:$dz_cuda"; do
     AS_CASE([$dz_pair], [*:check:*|*:no:*], [], [*:no], [AC_MSG_ERROR([--with-${dz_pair%%:*} was asked for and is not there])])
 done

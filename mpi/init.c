@@ -147,6 +147,15 @@ struct parting {
     struct dz_peer *gone;
 };
 
+static bool flushed(void *arg)
+{
+    (void)arg;
+    dz_lock();
+    int rc = dz_transport_flush();
+    dz_unlock();
+    return rc != -EAGAIN;
+}
+
 static struct dz_peer *find_gone(void)
 {
     struct dz_peer *gone = NULL;
@@ -194,6 +203,7 @@ static int part_from_peers(void)
 {
     struct parting p = {0};
     dz_wait_until(queues_empty, NULL);
+    dz_wait_until(flushed, NULL); /* or the end of the connection might come before the last message */
     p.rc = dz_boot_fence_start();
     if (!p.rc)
         dz_wait_until(all_have_come, &p);

@@ -111,8 +111,10 @@ static inline void dz_store_crosswise(_Atomic uint64_t *word, uint64_t value)
 
 /* part_send.c. lock: the caller holds it. */
 extern const struct dz_request_ops dz_psend_ops, dz_precv_ops;
-/* 0, or -EEXIST: already ready in this epoch. No lock. dz_psend_mark is the same with the usual case in line. */
+/* 0, or -EEXIST: already ready in this epoch. No lock. */
 int dz_psend_ready(struct dz_psend *, uint32_t part, uint64_t epoch);
+/* The same for many. Returns one that was already ready, or -1. */
+int64_t dz_psend_ready_list(struct dz_psend *, const int *parts, uint32_t first, uint32_t n, uint64_t epoch);
 /* The transport did not take a partition. */
 void dz_psend_not_given(struct dz_psend *, uint32_t part, uint64_t epoch, int rc);
 
@@ -132,13 +134,6 @@ static inline void dz_psend_give(struct dz_psend *s, uint32_t part, uint64_t epo
         dz_psend_not_given(s, part, epoch, rc);
     else
         atomic_store_explicit(&s->ready[part], DZ_GIVEN(epoch), memory_order_release); /* acquire: all_given */
-}
-static inline int dz_psend_mark(struct dz_psend *s, uint32_t part, uint64_t epoch)
-{
-    if (!dz_psend_usual(s, part, epoch))
-        return dz_psend_ready(s, part, epoch);
-    dz_psend_give(s, part, epoch);
-    return 0;
 }
 void dz_psend_attend(struct dz_psend *); /* lock */
 void dz_psend_unattend(struct dz_psend *); /* lock */

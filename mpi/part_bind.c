@@ -39,6 +39,7 @@ struct dz_offer {
     uint32_t parts;
     int tag;
     enum state state;
+    struct dz_bind *last_bind; /* TOMB, and its sender may still write: closed when it says PART_CLOSE */
     size_t blob_bytes;
     char blob[DZ_BLOB_MAX];
 };
@@ -119,6 +120,10 @@ static void offer_free(struct dz_offer *o)
 {
     struct dz_offer **at = offer_place(o->peer, o->cookie);
     *at = o->chain;
+    if (o->last_bind) {
+        o->peer->t->recv_close(o->last_bind->chan);
+        free(o->last_bind);
+    }
     free(o);
 }
 
@@ -287,6 +292,10 @@ void dz_part_unwant(struct dz_precv *r)
     if (b) {
         struct dz_offer *o = b->offer;
         unbind(r, o);
+        if (epoch && o->last == UINT64_MAX) { /* the sender may be ahead of us, in memory of this end */
+            r->over = b->older;
+            o->last_bind = b;
+        }
         bury_binds(r);
         if (!epoch)
             wait_again(o);
@@ -467,8 +476,8 @@ void dz_part_fini(void)
         psend_destroy(s);
     }
     for (int i = 0; i < BUCKETS; i++) {
-        for (struct dz_offer *o; (o = offers[i]); offers[i] = o->chain, free(o))
-            ;
+        while (offers[i])
+            offer_free(offers[i]);
         for (struct key *k; (k = keys[i]); keys[i] = k->next, free(k))
             ;
     }

@@ -239,11 +239,9 @@ int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request
         return dz_raise(request->comm, MPI_ERR_ARG, "MPI_Pready_range", "partition_low %d is above partition_high %d",
                         partition_low, partition_high);
     uint64_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
-    int again = -1;
-    for (int p = partition_low; p <= partition_high; p++)
-        if (dz_psend_mark(s, (uint32_t)p, epoch))
-            again = p;
-    return again >= 0 ? refuse_again("MPI_Pready_range", s, again) : MPI_SUCCESS;
+    int64_t again = dz_psend_ready_list(s, NULL, (uint32_t)partition_low,
+                                        (uint32_t)(partition_high - partition_low) + 1, epoch);
+    return again >= 0 ? refuse_again("MPI_Pready_range", s, (int)again) : MPI_SUCCESS;
 }
 DZ_WEAK(PI_Pready_range)
 
@@ -262,11 +260,8 @@ int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request re
         if ((uint32_t)array_of_partitions[i] >= s->parts)
             return refuse_index("MPI_Pready_list", s, "an entry of array_of_partitions", array_of_partitions[i]);
     uint64_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
-    int again = -1;
-    for (int i = 0; i < length; i++)
-        if (dz_psend_mark(s, (uint32_t)array_of_partitions[i], epoch))
-            again = array_of_partitions[i];
-    return again >= 0 ? refuse_again("MPI_Pready_list", s, again) : MPI_SUCCESS;
+    int64_t again = dz_psend_ready_list(s, array_of_partitions, 0, (uint32_t)length, epoch);
+    return again >= 0 ? refuse_again("MPI_Pready_list", s, (int)again) : MPI_SUCCESS;
 }
 DZ_WEAK(PI_Pready_list)
 

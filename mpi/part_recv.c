@@ -274,6 +274,7 @@ void dz_precv_detach(struct dz_precv *r)
                                                                          memory_order_acquire, memory_order_relaxed))
             word = atomic_load_explicit(&b->arrived[p], memory_order_relaxed);
     }
+    r->t->recv_stop(b->chan);
     atomic_store_explicit(&r->bind, NULL, memory_order_release);
     b->older = r->over;
     r->over = b;

@@ -10,6 +10,8 @@
 
 #include "mpi/part.h"
 
+enum { LIST_MAX = 64 }; /* partitions given to the transport in one call */
+
 static struct dz_psend *attend_list; /* lock held */
 
 void dz_psend_attend(struct dz_psend *s)
@@ -68,6 +70,51 @@ int dz_psend_ready(struct dz_psend *s, uint32_t part, uint64_t epoch)
         return -EEXIST;
     dz_psend_give(s, part, epoch);
     return 0;
+}
+
+/* May this partition be given now? It is ours then. */
+static bool claim(struct dz_psend *s, uint32_t part, uint64_t epoch)
+{
+    uint64_t word = atomic_load_explicit(&s->ready[part], memory_order_relaxed);
+    /* acquire: as in dz_psend_ready */
+    if (word >= DZ_KEPT(epoch) || !s->t || atomic_load_explicit(&s->go, memory_order_acquire) < epoch)
+        return false;
+    if (s->claims)
+        return atomic_compare_exchange_strong_explicit(&s->ready[part], &word, DZ_GIVING(epoch), memory_order_relaxed,
+                                                       memory_order_relaxed);
+    atomic_store_explicit(&s->ready[part], DZ_GIVING(epoch), memory_order_relaxed); /* also for one listed twice */
+    return true;
+}
+
+static void give_list(struct dz_psend *s, const uint32_t *parts, uint32_t n, uint64_t epoch)
+{
+    int rc;
+    uint32_t given = s->t->send_list(s->chan, parts, n, epoch, &rc);
+    for (uint32_t i = 0; i < given; i++)
+        atomic_store_explicit(&s->ready[parts[i]], DZ_GIVEN(epoch), memory_order_release); /* acquire: all_given */
+    for (uint32_t i = given; i < n; i++)
+        dz_psend_not_given(s, parts[i], epoch, rc);
+}
+
+int64_t dz_psend_ready_list(struct dz_psend *s, const int *parts, uint32_t first, uint32_t n, uint64_t epoch)
+{
+    uint32_t batch[LIST_MAX], fill = 0;
+    int64_t again = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t part = parts ? (uint32_t)parts[i] : first + i;
+        if (claim(s, part, epoch)) {
+            batch[fill++] = part;
+            if (fill == LIST_MAX) {
+                give_list(s, batch, fill, epoch);
+                fill = 0;
+            }
+        } else if (dz_psend_ready(s, part, epoch)) {
+            again = part;
+        }
+    }
+    if (fill)
+        give_list(s, batch, fill, epoch);
+    return again;
 }
 
 /* Lock held. Gives what was ready before its epoch might go, or what the transport had no room for. */

@@ -40,7 +40,7 @@ _Noreturn void dz_boot_abort(int code);
 
 /* ---- settings: one table (settings.c) generates parsing, checking, denizen-info's listing and the README's table */
 #define DZ_SETTINGS(INT, STR)                                                                                        \
-    STR(transport, TRANSPORT, "auto", "transports to use, by name, comma separated: auto, self, shm")               \
+    STR(transport, TRANSPORT, "auto", "transports to use, by name, comma separated: auto, self, shm, verbs")        \
     INT(slot_ring, SLOT_RING, 16, "rounds that a sender may be ahead of its receiver, if they are short (4 to 64)")      \
     INT(slot_limit, SLOT_LIMIT, 4194304,                                                                             \
         "bytes of one epoch of a channel up to which partitions go through shared slots (two copies)")              \
@@ -50,6 +50,15 @@ _Noreturn void dz_boot_abort(int code);
     INT(cma, CMA, 1, "1: copy between address spaces where the kernel allows it (process_vm_readv), 0: never (0 to 1)")   \
     INT(get_min, GET_MIN, 16777216,                                                                                  \
         "bytes of a plain message from which its receiver fetches it alone; below, the sender copies it in pieces")  \
+    STR(ib_device, IB_DEVICE, "", "RDMA device by name; empty: the first with a port that is up")                   \
+    INT(ib_port, IB_PORT, 0, "its port, counted from 1; 0: the first that is up (0 to 255)")                        \
+    INT(ib_gid_index, IB_GID_INDEX, -1, "index of the port's GID; -1: RoCE v2 and routable before others")          \
+    INT(ib_timeout, IB_TIMEOUT, 15,                                                                                  \
+        "RDMA: local ACK timeout of a packet, 4.096 us x 2^n; the device asks 7 times before the peer is dead (1 to 31)") \
+    INT(connect_timeout, CONNECT_TIMEOUT, 600, "RDMA: seconds that a peer may take to answer the first message (1 to 86400)") \
+    INT(ib_packed, IB_PACKED, 32, "RDMA: bytes of a partition up to which its words carry the epoch too (0 to 64)")  \
+    INT(ib_slot, IB_SLOT, 1024, "RDMA: bytes of a partition up to which it lands in library memory, not in the receive buffer") \
+    STR(ib_notice, IB_NOTICE, "imm", "RDMA: how a longer partition is announced: imm (immediate data) or word (second write)") \
     INT(spin, SPIN, -1, "polls before a waiting rank gives its core away; -1: many where cores suffice, few else")  \
     INT(boot_timeout, BOOT_TIMEOUT, 300, "seconds that MPI_Init waits for all ranks of the job (1 to 86400)")        \
     INT(peer_timeout, PEER_TIMEOUT, 1000, "milliseconds between looks whether a silent peer is alive (10 to 3600000)")  \

@@ -14,3 +14,16 @@ transport_sources = \
 	transport/shm/shm.h \
 	transport/tasks.c \
 	transport/transport.h
+
+if HAVE_VERBS
+transport_sources += \
+	transport/verbs/chan.c \
+	transport/verbs/conn.c \
+	transport/verbs/device.c \
+	transport/verbs/ep.c \
+	transport/verbs/lib.c \
+	transport/verbs/lib.h \
+	transport/verbs/mem.c \
+	transport/verbs/verbs.c \
+	transport/verbs/verbs.h
+endif

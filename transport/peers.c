@@ -12,7 +12,12 @@
 
 #include "transport/transport.h"
 
-static const struct dz_transport *const table[] = {&dz_transport_self, &dz_transport_shm};
+static const struct dz_transport *const table[] = {
+    &dz_transport_self, &dz_transport_shm,
+#if DZ_HAVE_VERBS
+    &dz_transport_verbs,
+#endif
+};
 enum { N = sizeof table / sizeof *table, BLOB_BYTES = 64 + N * 160 };
 static bool is_open[N];
 static const struct dz_transport *open_list[N];
@@ -84,10 +89,12 @@ static int open_all(char *blob, size_t *used)
         struct entry e = {i, 0};
         size_t bytes = 0;
         int rc = table[i]->open(blob + *used + sizeof e, &bytes);
-        if (rc == -ENODEV)
+        if (rc == -ENODEV && !(i && listed(dz_set.transport, table[i]->name)))
             continue;
         if (rc) {
-            snprintf(dz_boot_error, sizeof dz_boot_error, "transport %s does not open: %s", table[i]->name, strerror(-rc));
+            if (!dz_boot_error[0]) /* else it has said more */
+                snprintf(dz_boot_error, sizeof dz_boot_error, "transport %s does not open: %s", table[i]->name,
+                         strerror(-rc));
             return rc;
         }
         e.bytes = (uint32_t)bytes;
@@ -159,6 +166,14 @@ void dz_transport_fini(void)
     memset(is_open, 0, sizeof is_open);
     free(dz_peers);
     dz_peers = NULL;
+}
+
+int dz_transport_flush(void)
+{
+    int rc = 0;
+    for (int i = 0; i < n_open && !rc; i++)
+        rc = open_list[i]->flush();
+    return rc;
 }
 
 int dz_transport_poll(void)

@@ -1,4 +1,4 @@
-/* transport.h - the contract between the MPI engines (mpi/) and what moves bytes (self, shm, later verbs and ofi).
+/* transport.h - the contract between the MPI engines (mpi/) and what moves bytes (self, shm, verbs).
  *
  * A transport offers two services to each peer it reaches:
  *
@@ -19,9 +19,9 @@
  *   R  recv_part(p,e) 1: partition p of epoch e is in the receive buffer, 0: not yet. Copies out where it must.
  *   S  send_done(e)   true: the send buffer of epoch e may be reused
  *   S/R close         both ends agree through the engine (messages): the sender's end goes when the receiver's end is
- *                     not used any more. recv_close itself may come later and touches nothing of the sender's.
+ *                     not used any more. recv_close comes when the sender will write no more, and touches nothing of its.
  *
- * Threads: send_part, recv_ready and recv_part on different partitions run concurrently with anything else on the channel. The
+ * Threads: send_part, send_list, recv_ready and recv_part on different partitions run concurrently with anything else on the channel. The
  * engine never calls recv_part twice at once for one partition, and send_part twice only when the program marks one
  * partition ready in two threads at once; then both give the same bytes of the same epoch. recv_start and recv_done are
  * called once an epoch, each after everything of the epoch before. All other calls on one channel and all message
@@ -81,11 +81,16 @@ struct dz_transport {
     int (*get)(struct dz_peer *peer, uint64_t raddr, const struct dz_view *v, size_t off, size_t len);
     /* Is the peer's process known to be gone? Cheap enough for a slow path only. */
     bool (*dead)(struct dz_peer *peer);
+    /* 0: what was posted to all peers has arrived there, or never will; -EAGAIN: not yet (ask again after poll). */
+    int (*flush)(void);
 
     int (*send_open)(struct dz_peer *, const struct dz_chan_desc *, struct dz_schan **, void *blob, size_t *bytes);
     int (*send_bind)(struct dz_schan *, const void *reply, size_t bytes);
     int (*send_start)(struct dz_schan *, uint64_t epoch);
     int (*send_part)(struct dz_schan *, uint32_t part, uint64_t epoch);
+    /* send_part of n partitions, in one go where the device can. Returns how many were given, from the first on; when
+     * they are fewer than n, *rc says why the next one was not. */
+    uint32_t (*send_list)(struct dz_schan *, const uint32_t *parts, uint32_t n, uint64_t epoch, int *rc);
     bool (*send_done)(struct dz_schan *, uint64_t epoch);
     void (*send_close)(struct dz_schan *); /* the receiver's end is closed, or never was opened */
 
@@ -102,6 +107,8 @@ struct dz_transport {
      * makes progress, not only for whoever waits for the receive. */
     bool (*recv_must_take)(struct dz_rchan *);
     void (*recv_done)(struct dz_rchan *, uint64_t epoch); /* all partitions of epoch have arrived */
+    /* The bind is over, recv_close comes later: from now on nothing is written to the sender. recv_ready stays harmless. */
+    void (*recv_stop)(struct dz_rchan *);
     void (*recv_close)(struct dz_rchan *);
 };
 
@@ -131,7 +138,8 @@ void dz_am_deliver(struct dz_peer *src, const struct dz_am *am, const void *payl
 int dz_transport_init(void);
 void dz_transport_fini(void);
 int dz_transport_poll(void); /* all open transports; returns messages delivered */
-extern const struct dz_transport dz_transport_self, dz_transport_shm;
+int dz_transport_flush(void); /* all open transports */
+extern const struct dz_transport dz_transport_self, dz_transport_shm, dz_transport_verbs;
 
 /* Counters, one per event that a test or a user may want to see. Relaxed atomics; summed per process. */
 #define DZ_COUNTERS(X)                                                                                               \
@@ -141,7 +149,16 @@ extern const struct dz_transport dz_transport_self, dz_transport_shm;
     X(part_deferred, "partitions that were ready before they could be sent")                                         \
     X(eager, "plain messages sent eagerly")                                                                          \
     X(rendezvous, "plain messages sent by rendezvous")                                                               \
-    X(unexpected, "plain messages that arrived before their receive")
+    X(unexpected, "plain messages that arrived before their receive")                                                \
+    X(data_writes, "RDMA: writes that carry a partition")                                                            \
+    X(inline_posts, "RDMA: of those, writes whose bytes were copied into the work request")                          \
+    X(ready_writes, "RDMA: receiver-ready tokens written")                                                           \
+    X(doorbells, "RDMA: posts to a send queue, each a chain of one or more work requests")                           \
+    X(signaled, "RDMA: work requests whose completion was asked for")                                                \
+    X(reg, "RDMA: registrations of user memory")                                                                     \
+    X(reg_refused, "RDMA: registrations that the device refused; that memory is copied")                             \
+    X(post_failed, "RDMA: posts that the device refused")                                                            \
+    X(ep_failed, "RDMA: connections that ended in an error")
 enum dz_counter {
 #define DZ_X(name, help) DZ_CTR_##name,
     DZ_COUNTERS(DZ_X)
@@ -149,7 +166,8 @@ enum dz_counter {
         DZ_CTR_COUNT
 };
 extern _Atomic uint64_t dz_counters[DZ_CTR_COUNT];
-#define dz_count(name) atomic_fetch_add_explicit(&dz_counters[DZ_CTR_##name], 1, memory_order_relaxed)
+#define dz_count_n(name, n) atomic_fetch_add_explicit(&dz_counters[DZ_CTR_##name], n, memory_order_relaxed)
+#define dz_count(name) dz_count_n(name, 1)
 
 #pragma GCC visibility pop
 

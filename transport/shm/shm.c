@@ -118,6 +118,25 @@ static void shm_close(void)
     memset(&dz_shm, 0, sizeof dz_shm);
 }
 
+static uint32_t send_list(struct dz_schan *s, const uint32_t *parts, uint32_t n, uint64_t epoch, int *rc)
+{
+    uint32_t done = 0;
+    *rc = 0;
+    while (done < n && !(*rc = dz_shm_send_part(s, parts[done], epoch)))
+        done++;
+    return done;
+}
+
+static void recv_stop(struct dz_rchan *r)
+{
+    (void)r; /* it writes only in recv_start and recv_done, which are not called any more */
+}
+
+static int flush(void)
+{
+    return 0; /* a peer's memory is written when an operation returns */
+}
+
 const struct dz_transport dz_transport_shm = {
     .name = "shm",
     .open = shm_open_,
@@ -131,6 +150,8 @@ const struct dz_transport dz_transport_shm = {
     .send_bind = dz_shm_send_bind,
     .send_start = dz_shm_send_start,
     .send_part = dz_shm_send_part,
+    .send_list = send_list,
+    .flush = flush,
     .send_done = dz_shm_send_done,
     .send_close = dz_shm_send_close,
     .recv_open = dz_shm_recv_open,
@@ -140,5 +161,6 @@ const struct dz_transport dz_transport_shm = {
     .recv_run = dz_shm_recv_run,
     .recv_must_take = dz_shm_recv_must_take,
     .recv_done = dz_shm_recv_done,
+    .recv_stop = recv_stop,
     .recv_close = dz_shm_recv_close,
 };
