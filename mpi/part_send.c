@@ -50,6 +50,8 @@ static int keep(struct dz_psend *s, uint32_t part, uint64_t epoch)
         atomic_compare_exchange_strong_explicit(&s->ready[part], &word, DZ_GIVING(epoch), memory_order_relaxed,
                                                 memory_order_relaxed))
         dz_psend_give(s, part, epoch);
+    else
+        dz_count(part_deferred);
     return 0;
 }
 
@@ -120,22 +122,26 @@ int64_t dz_psend_ready_list(struct dz_psend *s, const int *parts, uint32_t first
 /* Lock held. Gives what was ready before its epoch might go, or what the transport had no room for. */
 static int give_kept(struct dz_psend *s, uint64_t epoch)
 {
-    int n = 0;
-    for (uint32_t p = 0; p < s->parts; p++) {
-        uint64_t word = DZ_KEPT(epoch); /* acquire: the bytes that Pready's caller wrote (release: keep) */
-        if (atomic_load_explicit(&s->ready[p], memory_order_seq_cst) != word ||
-            !atomic_compare_exchange_strong_explicit(&s->ready[p], &word, DZ_GIVING(epoch), memory_order_acquire,
-                                                     memory_order_relaxed))
-            continue;
-        int rc = s->t->send_part(s->chan, p, epoch);
-        atomic_store_explicit(&s->ready[p], rc == -EAGAIN ? DZ_KEPT(epoch) : DZ_GIVEN(epoch), memory_order_release);
-        if (rc == -EAGAIN)
-            return -EAGAIN;
-        if (rc)
-            atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
-        n++;
+    uint32_t batch[LIST_MAX];
+    int moved = 0, rc = 0;
+    for (uint32_t p = 0; p < s->parts && !rc;) {
+        uint32_t fill = 0;
+        for (; p < s->parts && fill < LIST_MAX; p++) {
+            uint64_t word = DZ_KEPT(epoch); /* acquire: the bytes that Pready's caller wrote (release: keep) */
+            if (atomic_load_explicit(&s->ready[p], memory_order_seq_cst) == word &&
+                atomic_compare_exchange_strong_explicit(&s->ready[p], &word, DZ_GIVING(epoch), memory_order_acquire,
+                                                        memory_order_relaxed))
+                batch[fill++] = p;
+        }
+        uint32_t given = fill ? s->t->send_list(s->chan, batch, fill, epoch, &rc) : 0;
+        for (uint32_t i = 0; i < fill; i++)
+            atomic_store_explicit(&s->ready[batch[i]], i < given || rc != -EAGAIN ? DZ_GIVEN(epoch) : DZ_KEPT(epoch),
+                                  memory_order_release);
+        moved += (int)given;
     }
-    return n;
+    if (rc && rc != -EAGAIN)
+        atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
+    return rc == -EAGAIN ? rc : moved;
 }
 
 /* Lock held. 0: the epoch may go. */

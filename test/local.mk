@@ -50,6 +50,9 @@ mpi_tests = \
 	test/mpi/p2p_sizes \
 	test/mpi/part_random \
 	test/mpi/paths
+# In the guest only (test/rxe/suite.sh runs them).
+verbs_tests = \
+	test/verbs/counters
 test_headers = \
 	test/bench/perf.h \
 	test/conform/check.h \
@@ -67,7 +70,9 @@ test_unit_type_contents_LDADD = libdz.la -lm
 test_unit_type_predef_LDADD = libdz.la -lm
 test_unit_type_tree_LDADD = libdz.la -lm
 
-check_PROGRAMS += $(unit_tests) $(mpi_tests) test/launch/prog test/bench/pready
+test_verbs_counters_LDADD = libdz.la -lm
+
+check_PROGRAMS += $(unit_tests) $(mpi_tests) $(verbs_tests) test/launch/prog test/bench/pready
 
 # What scripts do is said in their first lines.
 script_tests = \
@@ -83,7 +88,8 @@ script_tests = \
 	test/launch/kill-mpirun.sh \
 	test/launch/kill-srun.sh \
 	test/launch/single.sh \
-	test/launch/srun.sh
+	test/launch/srun.sh \
+	test/rxe/suite.sh
 
 TESTS += $(unit_tests) $(mpi_tests) $(script_tests)
 TEST_EXTENSIONS = .sh
@@ -100,6 +106,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # measurements, by hand: they need a quiet machine
 EXTRA_DIST += test/bench/compare.sh test/bench/startup.sh
+EXTRA_DIST += test/rxe/guest test/rxe/inside.sh
 EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
 	test/launch/kill.sh test/apps/common.sh test/apps/mpi4py_check.py test/model/flags.pml
 

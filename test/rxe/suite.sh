@@ -1,0 +1,9 @@
+#!/bin/bash
+# The suite over RDMA, in a guest with soft-RoCE devices (test/rxe/guest). Its lines PASS, FAIL and SKIP are tests of their
+# own, which ./quickstart check counts.
+: "${top_srcdir:=$(dirname "$0")/../..}" "${top_builddir:=.}"
+case ${SANITIZERS:-no} in thread) echo "skipped: ThreadSanitizer under an emulated CPU takes hours"; exit 77 ;; esac
+grep -q 'DZ_HAVE_VERBS 1\|DDZ_HAVE_VERBS=1' "$top_builddir"/{config.h,Makefile} 2>/dev/null ||
+    { echo "skipped: this build is without libibverbs"; exit 77; }
+export RXE_TIMEOUT=$((900 * ${DZ_TEST_TIME:-1})) top_srcdir top_builddir
+exec "$top_srcdir/test/rxe/guest" bash "$top_srcdir/test/rxe/inside.sh" "$@"
