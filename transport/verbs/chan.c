@@ -28,7 +28,7 @@
 
 #include "transport/verbs/verbs.h"
 
-enum { LIST = 16, PACKED_MAX = 64, RING_BYTES = 256 << 10, DEPTH_MAX = 16, PIECES_MAX = 256 };
+enum { LIST = 16, PACKED_MAX = 64, RING_BYTES = 256 << 10, DEPTH_MAX = 64, PIECES_MAX = 256 };
 enum landing { SLOT, BUFFER };
 enum notice { PACKED, IMM, WORD };
 
