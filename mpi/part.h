@@ -46,6 +46,7 @@ struct dz_psend {
     _Atomic uint64_t given;  /* epoch << 32 | all below this were seen GIVEN: where the next look begins */
     _Atomic int fail;        /* MPI class: what cannot complete ends with it */
     uint64_t recv_last;      /* the receiver has closed its end after this epoch; UINT64_MAX: it has not */
+    uint32_t kept_from;      /* lock: what progress has to give lies at or above this, once the epoch may go */
     bool claims;             /* MPI_THREAD_MULTIPLE and partitions of DZ_PART_LARGE: Pready claims its word first */
     bool zombie;             /* freed, waits for PART_CLOSED */
     _Atomic bool attending;  /* in the list of requests that progress has to help */

@@ -32,6 +32,8 @@ void dz_psend_not_given(struct dz_psend *s, uint32_t part, uint64_t epoch, int r
     dz_count(part_deferred);
     dz_lock();
     atomic_store_explicit(&s->ready[part], DZ_KEPT(epoch), memory_order_relaxed); /* the lock orders it */
+    if (part < s->kept_from)
+        s->kept_from = part;
     dz_psend_attend(s);
     dz_unlock();
 }
@@ -124,7 +126,7 @@ static int give_kept(struct dz_psend *s, uint64_t epoch)
 {
     uint32_t batch[LIST_MAX];
     int moved = 0, rc = 0;
-    for (uint32_t p = 0; p < s->parts && !rc;) {
+    for (uint32_t p = s->kept_from; p < s->parts && !rc;) {
         uint32_t fill = 0;
         for (; p < s->parts && fill < LIST_MAX; p++) {
             uint64_t word = DZ_KEPT(epoch); /* acquire: the bytes that Pready's caller wrote (release: keep) */
@@ -138,6 +140,7 @@ static int give_kept(struct dz_psend *s, uint64_t epoch)
             atomic_store_explicit(&s->ready[batch[i]], i < given || rc != -EAGAIN ? DZ_GIVEN(epoch) : DZ_KEPT(epoch),
                                   memory_order_release);
         moved += (int)given;
+        s->kept_from = given < fill ? batch[given] : p;
     }
     if (rc && rc != -EAGAIN)
         atomic_store_explicit(&s->fail, dz_class_of_errno(rc), memory_order_relaxed);
@@ -154,6 +157,7 @@ static int raise_go(struct dz_psend *s, uint64_t epoch)
         return rc;
     if (!s->claims)
         atomic_store_explicit(&s->usual, epoch, memory_order_release); /* acquire: dz_psend_usual */
+    s->kept_from = 0;
     /* acquire: dz_psend_ready; with other threads keep may be looking from the other side */
     dz_store_crosswise(&s->go, epoch);
     return 0;

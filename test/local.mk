@@ -71,6 +71,10 @@ test_unit_type_predef_LDADD = libdz.la -lm
 test_unit_type_tree_LDADD = libdz.la -lm
 
 test_verbs_counters_LDADD = libdz.la -lm
+if HAVE_VERBS
+check_PROGRAMS += test/rxe/faults
+test_rxe_faults_LDADD = libdz.la -lm
+endif
 
 check_PROGRAMS += $(unit_tests) $(mpi_tests) $(verbs_tests) test/launch/prog test/bench/pready
 
@@ -106,7 +110,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # measurements, by hand: they need a quiet machine
 EXTRA_DIST += test/bench/compare.sh test/bench/startup.sh
-EXTRA_DIST += test/rxe/guest test/rxe/inside.sh
+EXTRA_DIST += test/rxe/guest test/rxe/inside.sh test/rxe/fault-modes.sh
 EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
 	test/launch/kill.sh test/apps/common.sh test/apps/mpi4py_check.py test/model/flags.pml
 

@@ -150,8 +150,12 @@ void dz_ep_destroy(struct dz_ep *ep)
 
 void dz_ep_fail(struct dz_ep *ep)
 {
-    if (atomic_exchange_explicit(&ep->state, DZ_EP_FAILED, memory_order_relaxed) != DZ_EP_FAILED)
-        dz_count(ep_failed);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    if (atomic_exchange_explicit(&ep->state, DZ_EP_FAILED, memory_order_relaxed) == DZ_EP_FAILED)
+        return;
+    dz_count(ep_failed);
+    if (ep->qp) /* so that the peer finds out as well: what it posts now fails */
+        dz_ibv.modify_qp(ep->qp, &attr, IBV_QP_STATE);
 }
 
 /* ---- the send queue */
