@@ -29,6 +29,7 @@ void dz_p2p_prepare(struct dz_p2p *p, int kind, bool persistent, const void *buf
     p->mode = (uint8_t)mode;
     p->held = p->buffered = p->posted = p->queued = false;
     p->copy = NULL;
+    p->exposed = NULL;
     p->req.peer = peer >= 0 ? dz_comm_peer(comm, peer) : NULL;
 }
 
@@ -88,6 +89,10 @@ void dz_p2p_complete(struct dz_p2p *p, int error)
     p->req.status.MPI_ERROR = error;
     if (p->copy)
         dz_bsend_done(p);
+    if (__builtin_expect(p->exposed != NULL, 0)) {
+        p->in.peer->t->unexpose(p->in.peer, p->exposed);
+        p->exposed = NULL;
+    }
     bool freed = p->req.freed;
     atomic_store_explicit(&p->req.complete, true, memory_order_release); /* acquire: dz_request_done */
     if (freed) /* else it may be gone already: a blocking call has it on its stack */

@@ -10,7 +10,9 @@
  *   up to dz_set.eager        EAGER with the first bytes, PIECEs with the rest, nothing else to that peer in between;
  *                             complete when the last is handed to the transport
  *   longer                    RTS. The receiver fetches the bytes from the sender's memory where the transport can
- *                             (get) and says FIN; where it cannot, it says CTS and the sender streams DATA
+ *                             (get) and says FIN. Where it cannot, it says CTS, with a place for the bytes if the
+ *                             transport has such (expose): then the sender puts them there and says so with an empty
+ *                             DATA; else, or if it cannot, it streams DATA
  * A synchronous send that went eagerly asks for an ACK, which the receiver says when it matches.
  *
  * Always: messages to one peer leave in order of their sends; what finds no room waits in the peer's queue (peer.c)
@@ -75,12 +77,22 @@ struct dz_p2p {
     bool queued;           /* send: in the peer's queue */
     bool acked;            /* send: no ACK is to come (any more) */
     struct dz_out out;
-    enum { DZ_STEP_HEAD, DZ_STEP_PIECES, DZ_STEP_DATA } step;
+    enum { DZ_STEP_HEAD, DZ_STEP_PIECES, DZ_STEP_PUT, DZ_STEP_PUT_SAY, DZ_STEP_PUT_SAID, DZ_STEP_DATA } step;
+    bool put_over;         /* PUT_SAY on: the bytes have been read */
+    struct dz_landing at;  /* PUT: where to */
     uint64_t off, limit;   /* bytes handed to the transport; bytes to hand */
     uint64_t rcookie;      /* DATA: the receiver's request */
     struct dz_want want;   /* receive */
     struct dz_msg in;      /* receive: its message */
+    void *exposed;         /* receive: its buffer is open to the sender, by the transport's handle */
 };
+
+/* What CTS carries. */
+struct dz_cts {
+    uint64_t bytes;
+    struct dz_landing at;
+};
+enum { DZ_CTS_AT = 1, DZ_DATA_PUT = 1 }; /* flags of CTS: `at` is given; of DATA: all bytes are there */
 
 static inline bool dz_msg_whole(const struct dz_msg *m) { return !m->rts && m->have == m->bytes; }
 

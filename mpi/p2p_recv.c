@@ -56,9 +56,11 @@ static void fetch(struct dz_p2p *p, const struct dz_msg *m)
     else if (m->raddr)
         rc = peer->t->get(peer, m->raddr, &p->view, 0, n);
     if (rc && rc != -EHOSTDOWN) { /* also memory that the kernel does not copy, of a device perhaps */
+        struct dz_cts cts = {.bytes = n};
         p->in = (struct dz_msg){.recv = p, .peer = peer, .bytes = n};
         dz_p2p_busy(p);
-        answer(peer, DZ_AM_CTS, cookie, 0, (uint64_t)(uintptr_t)p, &n, sizeof n);
+        rc = peer->t->expose(peer, &p->view, n, &cts.at, &p->exposed);
+        answer(peer, DZ_AM_CTS, cookie, rc ? 0 : DZ_CTS_AT, (uint64_t)(uintptr_t)p, &cts, sizeof cts);
         return;
     }
     answer(peer, DZ_AM_FIN, cookie, rc != 0, 0, NULL, 0);
@@ -205,7 +207,7 @@ static void arrived_data(const struct dz_am *am, const void *payload)
 {
     struct dz_p2p *p = (struct dz_p2p *)(uintptr_t)am->b;
     write_at(p, p->in.have, payload, am->bytes);
-    p->in.have += am->bytes;
+    p->in.have = am->flags & DZ_DATA_PUT ? p->in.bytes : p->in.have + am->bytes;
     if (p->in.have == p->in.bytes)
         finish(p);
 }

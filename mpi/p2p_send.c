@@ -47,10 +47,25 @@ static int push(struct dz_p2p *p, struct dz_peer *peer)
         if (!rc && is_long(p))
             return 0;
     }
-    if (p->step == DZ_STEP_DATA)
+    if (p->step == DZ_STEP_PUT) {
+        rc = peer->t->put(peer, &p->at, &p->view, p->limit, p);
+        if (rc && rc != -EAGAIN && rc != -EHOSTDOWN) {
+            p->step = DZ_STEP_DATA; /* memory that the device does not take */
+            rc = 0;
+        } else if (!rc) {
+            p->step = DZ_STEP_PUT_SAY;
+        }
+    }
+    if (p->step == DZ_STEP_PUT_SAY) {
+        struct dz_am am = {.kind = DZ_AM_DATA, .flags = DZ_DATA_PUT, .src = p->req.comm->rank, .tag = p->tag,
+                           .b = p->rcookie};
+        rc = peer->t->am_post(peer, &am, &p->view, 0, 0);
+        if (!rc)
+            p->step = DZ_STEP_PUT_SAID;
+    } else if (p->step == DZ_STEP_DATA)
         while (!rc && p->off < p->limit)
             rc = post(p, peer, DZ_AM_DATA, 0, p->rcookie, peer->am_max);
-    else
+    else if (p->step == DZ_STEP_PIECES)
         while (!rc && p->off < p->limit)
             rc = post(p, peer, DZ_AM_PIECE, 0, 0, peer->am_max);
     return rc;
@@ -61,7 +76,7 @@ static void settle(struct dz_p2p *p, int rc)
 {
     if (rc)
         dz_p2p_complete(p, dz_class_of_errno(rc));
-    else if (p->step == DZ_STEP_DATA || (!is_long(p) && p->acked))
+    else if (p->step == DZ_STEP_DATA || (p->step == DZ_STEP_PUT_SAID && p->put_over) || (!is_long(p) && p->acked))
         dz_p2p_complete(p, MPI_SUCCESS);
 }
 
@@ -155,13 +170,25 @@ int dz_p2p_send_begin(struct dz_p2p *p)
     return 0;
 }
 
-/* Clear to send: the receiver cannot fetch the bytes, so they are streamed. */
+void dz_put_done(void *cookie)
+{
+    struct dz_p2p *p = cookie;
+    p->put_over = true;
+    if (p->step == DZ_STEP_PUT_SAID)
+        dz_p2p_complete(p, MPI_SUCCESS);
+}
+
+/* Clear to send: the receiver cannot fetch the bytes, so they are put where it says, or streamed. */
 static void clear_to_send(struct dz_p2p *p, struct dz_peer *peer, const struct dz_am *am, const void *payload)
 {
-    memcpy(&p->limit, payload, sizeof p->limit);
+    struct dz_cts cts;
+    memcpy(&cts, payload, sizeof cts);
+    p->limit = cts.bytes;
+    p->at = cts.at;
     p->rcookie = am->b;
     p->off = 0;
-    p->step = DZ_STEP_DATA;
+    p->put_over = false;
+    p->step = am->flags & DZ_CTS_AT ? DZ_STEP_PUT : DZ_STEP_DATA;
     int rc = peer->out_head ? -EAGAIN : push(p, peer);
     if (rc == -EAGAIN)
         queue(p, peer);

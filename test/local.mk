@@ -52,7 +52,8 @@ mpi_tests = \
 	test/mpi/paths
 # In the guest only (test/rxe/suite.sh runs them).
 verbs_tests = \
-	test/verbs/counters
+	test/verbs/counters \
+	test/verbs/messages
 test_headers = \
 	test/bench/perf.h \
 	test/conform/check.h \
@@ -71,6 +72,7 @@ test_unit_type_predef_LDADD = libdz.la -lm
 test_unit_type_tree_LDADD = libdz.la -lm
 
 test_verbs_counters_LDADD = libdz.la -lm
+test_verbs_messages_LDADD = libdz.la -lm
 if HAVE_VERBS
 check_PROGRAMS += test/rxe/faults
 test_rxe_faults_LDADD = libdz.la -lm

@@ -24,6 +24,7 @@ transport_sources += \
 	transport/verbs/lib.c \
 	transport/verbs/lib.h \
 	transport/verbs/mem.c \
+	transport/verbs/put.c \
 	transport/verbs/verbs.c \
 	transport/verbs/verbs.h
 endif

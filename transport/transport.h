@@ -54,6 +54,12 @@ struct dz_am {
 };
 _Static_assert(sizeof(struct dz_am) == 40, "struct dz_am is a wire format");
 
+/* Where a message may be put: in a message of the receiver's. */
+struct dz_landing {
+    uint64_t addr;
+    uint32_t key, unused;
+};
+
 #define DZ_BLOB_MAX 128 /* bytes of a channel or reply blob at most */
 
 /* What a channel end is about: parts partitions of part_bytes packed bytes each; partition p is stream bytes
@@ -79,6 +85,13 @@ struct dz_transport {
     int (*poll)(void);
     /* view[off, off+len) <- peer's memory at raddr (contiguous). -ENOTSUP: this pair cannot; stream instead. */
     int (*get)(struct dz_peer *peer, uint64_t raddr, const struct dz_view *v, size_t off, size_t len);
+    /* The other way round, for peers whose memory only they can write to: the receiver exposes view[0, len), a message
+     * carries *at to the sender, which puts its bytes there. put returns at once (-EAGAIN: no room); dz_put_done follows
+     * with its cookie, unless the peer dies. What is posted to the peer after put arrives after the bytes. -ENOTSUP from
+     * either: stream instead. */
+    int (*expose)(struct dz_peer *peer, const struct dz_view *v, size_t len, struct dz_landing *at, void **handle);
+    void (*unexpose)(struct dz_peer *peer, void *handle);
+    int (*put)(struct dz_peer *peer, const struct dz_landing *at, const struct dz_view *v, size_t len, void *cookie);
     /* Is the peer's process known to be gone? Cheap enough for a slow path only. */
     bool (*dead)(struct dz_peer *peer);
     /* 0: what was posted to all peers has arrived there, or never will; -EAGAIN: not yet (ask again after poll). */
@@ -118,7 +131,7 @@ struct dz_peer {
     uint64_t host_id;             /* dz_boot.host_id of that process */
     bool gone;                    /* found dead; every operation on it fails */
     bool buried;                  /* engine: the requests that needed it have been failed */
-    size_t am_max;                /* payload bytes of one message at most; set by reach */
+    size_t am_max;                /* payload bytes of one message at most, 256 or more; set by reach */
     const struct dz_transport *t; /* NULL: unreachable */
     void *ep;                     /* the transport's */
     struct dz_out *out_head, **out_tail; /* engine: messages that found no room, in order */
@@ -133,6 +146,9 @@ extern bool dz_crowded;
 
 /* Implemented by the engine: one message has arrived. payload is valid during the call only. */
 void dz_am_deliver(struct dz_peer *src, const struct dz_am *am, const void *payload);
+
+/* Implemented by the engine: a put is over, its bytes may be changed. Lock held. */
+void dz_put_done(void *cookie);
 
 /* Opens the transports that the settings allow, exchanges blobs, chooses one transport a peer. */
 int dz_transport_init(void);
@@ -150,6 +166,7 @@ extern const struct dz_transport dz_transport_self, dz_transport_shm, dz_transpo
     X(eager, "plain messages sent eagerly")                                                                          \
     X(rendezvous, "plain messages sent by rendezvous")                                                               \
     X(unexpected, "plain messages that arrived before their receive")                                                \
+    X(puts, "RDMA: plain messages written straight into the receive buffer")                                        \
     X(data_writes, "RDMA: writes that carry a partition")                                                            \
     X(inline_posts, "RDMA: of those, writes whose bytes were copied into the work request")                          \
     X(ready_writes, "RDMA: receiver-ready tokens written")                                                           \

@@ -1,6 +1,6 @@
 /* p2p_engine.c - the point-to-point engine over a transport that is hard to please, against a model.
  *
- * One process sends to itself. Its transport takes 16 to 300 bytes a message, has no room every other time, and lets a
+ * One process sends to itself. Its transport takes 24 to 300 bytes a message, has no room every other time, and lets a
  * receiver fetch only sometimes. Random sequences of sends (standard, synchronous, buffered, persistent; with and
  * without gaps), receives (named tags and any, long enough and not, matched probes, persistent), cancels and tests.
  *
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/core.h"
+#include "mpi/p2p.h"
 
 enum { OPS = 120, MAX_BYTES = 3000, ROUNDS = 1500 };
 
@@ -214,7 +214,7 @@ static void check_received(int i)
 
 static void one_sequence(void)
 {
-    static const size_t am[] = {16, 64, 300};
+    static const size_t am[] = {sizeof(struct dz_cts), 64, 300};
     static const long eager[] = {0, 100, 1000, 1 << 20};
     srand((unsigned)seed);
     dz_peers[0].am_max = am[rand() % 3];

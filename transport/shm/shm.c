@@ -132,6 +132,23 @@ static void recv_stop(struct dz_rchan *r)
     (void)r; /* it writes only in recv_start and recv_done, which are not called any more */
 }
 
+static int expose(struct dz_peer *peer, const struct dz_view *v, size_t len, struct dz_landing *at, void **handle)
+{
+    (void)peer, (void)v, (void)len, (void)at, (void)handle;
+    return -ENOTSUP; /* get does it */
+}
+
+static void unexpose(struct dz_peer *peer, void *handle)
+{
+    (void)peer, (void)handle;
+}
+
+static int put(struct dz_peer *peer, const struct dz_landing *at, const struct dz_view *v, size_t len, void *cookie)
+{
+    (void)peer, (void)at, (void)v, (void)len, (void)cookie;
+    return -ENOTSUP;
+}
+
 static int flush(void)
 {
     return 0; /* a peer's memory is written when an operation returns */
@@ -152,6 +169,9 @@ const struct dz_transport dz_transport_shm = {
     .send_part = dz_shm_send_part,
     .send_list = send_list,
     .flush = flush,
+    .expose = expose,
+    .unexpose = unexpose,
+    .put = put,
     .send_done = dz_shm_send_done,
     .send_close = dz_shm_send_close,
     .recv_open = dz_shm_recv_open,

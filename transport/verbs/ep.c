@@ -92,6 +92,7 @@ struct dz_ep *dz_ep_create(struct dz_peer *peer, const struct dz_verbs_blob *rem
         ep->peer = peer;
         ep->remote = *remote;
         ep->depth = dz_v.sq_depth;
+        ep->puts_tail = &ep->puts;
     }
     return ep;
 }
@@ -142,6 +143,7 @@ void dz_ep_destroy(struct dz_ep *ep)
 {
     if (ep->qp)
         dz_ibv.destroy_qp(ep->qp);
+    dz_puts_drop(ep);
     if (ep->ah)
         dz_ibv.destroy_ah(ep->ah);
     dz_region_free(&ep->ring);
@@ -328,6 +330,7 @@ static void sent(const struct ibv_wc *wc)
     atomic_store_explicit(&ep->done, done, memory_order_release); /* acquire: send_done */
     if (ep->alive_at && done >= ep->alive_at)
         ep->alive_at = 0;
+    dz_puts_over(ep);
 }
 
 static void poll_sent(void)
@@ -353,6 +356,8 @@ bool dz_ep_dead(struct dz_peer *peer)
     int state = atomic_load_explicit(&ep->state, memory_order_relaxed);
     if (state == DZ_EP_READY && !ep->alive_at)
         probe(ep, &ep->alive_at);
+    if (state == DZ_EP_FAILED)
+        dz_puts_drop(ep);
     return state == DZ_EP_FAILED;
 }
 

@@ -5,6 +5,7 @@
  *   conn.c    one reliable connection a peer, made when it is first needed, by datagrams
  *   ep.c      the connection: posting, its send queue, messages, completions, death
  *   mem.c     registered memory
+ *   put.c     long plain messages, written straight into the receive buffer
  *   chan.c    channels: the resident pair of a partitioned send and its receive
  *   verbs.c   the table of operations
  *
@@ -108,6 +109,7 @@ struct dz_ep {
     uint64_t sent, taken, told;  /* messages: sent by us; taken from it; taken as it knows */
     uint64_t credit_addr;        /* where it wants to be told */
     uint32_t credit_key;
+    struct dz_put *puts, **puts_tail; /* under way, in order of their last work request */
     uint64_t alive_at;           /* the work request that shows whether the peer lives; 0: none in flight */
 };
 
@@ -139,6 +141,12 @@ int dz_ep_am_post(struct dz_peer *, const struct dz_am *, const struct dz_view *
 bool dz_ep_dead(struct dz_peer *);
 int dz_ep_flush(void);               /* 0: all that was posted has arrived, or never will; -EAGAIN */
 int dz_ep_poll(void);
+/* rendezvous (put.c) */
+int dz_verbs_expose(struct dz_peer *, const struct dz_view *, size_t, struct dz_landing *, void **);
+void dz_verbs_unexpose(struct dz_peer *, void *);
+int dz_verbs_put(struct dz_peer *, const struct dz_landing *, const struct dz_view *, size_t, void *cookie);
+void dz_puts_over(struct dz_ep *);   /* those that ep.done has reached */
+void dz_puts_drop(struct dz_ep *);   /* the connection has failed: nobody is told */
 
 int dz_recv_post(unsigned n);        /* adds n receive work requests to the shared queue */
 void dz_recv_fini(void);
