@@ -199,8 +199,10 @@ static void heard(const struct hello *h)
         dz_ep_fail(ep);
         return;
     }
-    if (h->knows)
+    if (h->knows && state != DZ_EP_READY) {
         atomic_store_explicit(&ep->state, DZ_EP_READY, memory_order_release); /* acquire: dz_ep_room */
+        atomic_store_explicit(&ep->limit, ep->depth - DZ_CONTROL_ROOM, memory_order_release); /* acquire: post_eight */
+    }
     if (h->asks || first)
         say(ep);
 }

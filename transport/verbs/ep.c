@@ -17,8 +17,8 @@
 
 #include "transport/verbs/verbs.h"
 
-enum { BATCH = 16, RANK_SHIFT = 40 };
-#define POSITION(id) ((id) & (((uint64_t)1 << RANK_SHIFT) - 1))
+enum { BATCH = 16 };
+#define POSITION(id) ((id) & (((uint64_t)1 << DZ_RANK_SHIFT) - 1))
 #define UD_ID UINT64_MAX
 
 struct wire {
@@ -156,6 +156,7 @@ void dz_ep_fail(struct dz_ep *ep)
     if (atomic_exchange_explicit(&ep->state, DZ_EP_FAILED, memory_order_relaxed) == DZ_EP_FAILED)
         return;
     dz_count(ep_failed);
+    atomic_store_explicit(&ep->limit, 0, memory_order_relaxed);
     if (ep->qp) /* so that the peer finds out as well: what it posts now fails */
         dz_ibv.modify_qp(ep->qp, &attr, IBV_QP_STATE);
 }
@@ -175,7 +176,7 @@ int dz_ep_post(struct dz_ep *ep, struct ibv_send_wr *first, struct ibv_send_wr *
 {
     struct ibv_send_wr *bad;
     uint64_t end = ep->posted + n;
-    last->wr_id = (uint64_t)ep->peer->rank << RANK_SHIFT | POSITION(end); /* the others of a chain: of the same rank */
+    last->wr_id = dz_ep_id(ep, end); /* the others of a chain: of the same rank */
     if (signal || end - ep->signaled_at >= DZ_SIGNAL_EVERY || end - ep->signaled_at >= ep->depth / 2) {
         if (atomic_fetch_add_explicit(&dz_v.signaled, 1, memory_order_relaxed) >= dz_v.signaled_max) {
             atomic_fetch_sub_explicit(&dz_v.signaled, 1, memory_order_relaxed);
@@ -319,7 +320,7 @@ static void sent(const struct ibv_wc *wc)
         atomic_fetch_sub_explicit(&dz_v.signaled, 1, memory_order_relaxed);
         return;
     }
-    struct dz_ep *ep = ep_of((int)(wc->wr_id >> RANK_SHIFT));
+    struct dz_ep *ep = ep_of((int)(wc->wr_id >> DZ_RANK_SHIFT));
     if (wc->status != IBV_WC_SUCCESS) {
         dz_ep_fail(ep);
         return;
@@ -328,6 +329,7 @@ static void sent(const struct ibv_wc *wc)
     uint64_t done = atomic_load_explicit(&ep->done, memory_order_relaxed);
     done += POSITION(wc->wr_id - done);
     atomic_store_explicit(&ep->done, done, memory_order_release); /* acquire: send_done */
+    atomic_store_explicit(&ep->limit, done + ep->depth - DZ_CONTROL_ROOM, memory_order_relaxed);
     if (ep->alive_at && done >= ep->alive_at)
         ep->alive_at = 0;
     dz_puts_over(ep);

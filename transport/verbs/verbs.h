@@ -102,6 +102,7 @@ struct dz_ep {
     _Atomic uint64_t done;       /* all up to this one are complete */
     uint64_t signaled_at;        /* the last that asks for a completion */
     uint32_t depth;
+    _Atomic uint64_t limit;      /* a partition may be posted while `posted` is below; a hint: 0 until there is a connection */
 
     /* messages */
     struct dz_region ring;       /* DZ_CREDITS message buffers, then the word that the peer writes */
@@ -127,6 +128,11 @@ static inline void dz_ep_lock(struct dz_ep *ep)
 static inline void dz_ep_unlock(struct dz_ep *ep)
 {
     atomic_store_explicit(&ep->lock, 0, memory_order_release);
+}
+enum { DZ_RANK_SHIFT = 40 };
+static inline uint64_t dz_ep_id(const struct dz_ep *ep, uint64_t position)
+{
+    return (uint64_t)ep->peer->rank << DZ_RANK_SHIFT | (position & (((uint64_t)1 << DZ_RANK_SHIFT) - 1));
 }
 /* ep.lock held: is there room for n work requests beside `reserve` others? 0, -EAGAIN or -EHOSTDOWN. */
 int dz_ep_room(struct dz_ep *, unsigned n, unsigned reserve);
