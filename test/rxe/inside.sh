@@ -21,7 +21,7 @@ report() { # name, status, seconds
     case $2 in
     0) echo "PASS: rxe/$1 ($3 s)" ;;
     77) echo "SKIP: rxe/$1: $(grep -m1 -i skip "$out/log")" ;;
-    *) echo "FAIL: rxe/$1 ($3 s)"; tail -n 200 "$out/log" | cut -c1-300 | sed 's/^/    /'; bad=1 ;;
+    *) echo "FAIL: rxe/$1 ($3 s)"; tail -n 60 "$out/log" | cut -c1-300 | sed 's/^/    /'; bad=1 ;;
     esac
 }
 
