@@ -42,6 +42,7 @@ mpi_sources = \
 	mpi/recv.c \
 	mpi/request.c \
 	mpi/send.c \
+	mpi/tool.c \
 	mpi/topo.c \
 	mpi/type.c \
 	mpi/type.h \

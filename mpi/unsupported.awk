@@ -1,6 +1,6 @@
 # Makes C from unsupported.list: one function a name that reports itself (abi.c: dz_unsupported), MPI_ weak over PMPI_.
 # Names without a PMPI_ twin stand there with their class:  NAME alone
-# Handle conversions return a null pointer; MPI_T calls return their class without an error handler, which MPI_T has not.
+# Handle conversions return a null pointer.
 BEGIN {
     print "/* Made from unsupported.list by unsupported.awk. */"
     print "#include <stddef.h>"
@@ -13,8 +13,6 @@ BEGIN {
     strong = $2 == "alone" ? name : "P" name
     if (name ~ /_f2c$/)
         printf "void *%s(void);\nvoid *%s(void)\n{\n    dz_unsupported(\"%s\");\n    return NULL;\n}\n", strong, strong, name
-    else if (name ~ /^MPI_T_/)
-        printf "int %s(void);\nint %s(void)\n{\n    return 52; /* MPI_ERR_UNSUPPORTED_OPERATION */\n}\n", strong, strong
     else
         printf "int %s(void);\nint %s(void)\n{\n    return dz_unsupported(\"%s\");\n}\n", strong, strong, name
     if (strong != name)

@@ -49,7 +49,8 @@ mpi_tests = \
 	test/mpi/p2p_order \
 	test/mpi/p2p_sizes \
 	test/mpi/part_random \
-	test/mpi/paths
+	test/mpi/paths \
+	test/mpi/tool
 # In the guest only (test/rxe/suite.sh runs them).
 verbs_tests = \
 	test/verbs/counters \
@@ -89,6 +90,7 @@ script_tests = \
 	test/check-includes.sh \
 	test/check-lists.sh \
 	test/check-readme.sh \
+	test/info.sh \
 	test/model/flags.sh \
 	test/launch/mpirun.sh \
 	test/launch/kill-mpirun.sh \
@@ -111,7 +113,7 @@ AM_TESTS_ENVIRONMENT = \
 	SANITIZERS='$(SANITIZERS)'; export SANITIZERS;
 
 # measurements, by hand: they need a quiet machine
-EXTRA_DIST += test/bench/compare.sh test/bench/startup.sh
+EXTRA_DIST += test/bench/compare.sh test/bench/rdma.sh test/bench/startup.sh
 EXTRA_DIST += test/rxe/guest test/rxe/inside.sh test/rxe/fault-modes.sh
 EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
 	test/launch/kill.sh test/apps/common.sh test/apps/mpi4py_check.py test/model/flags.pml
