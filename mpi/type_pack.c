@@ -172,6 +172,28 @@ static void scatter(const void *ctx, char *base, size_t off, size_t len, const v
     walk(IN, ctx, base, off, len, (char *)src);
 }
 
+static size_t spans(const void *ctx, const char *base, size_t off, size_t len, struct dz_span *out, size_t max)
+{
+    const struct dz_type *t = ctx;
+    size_t n = 0;
+    while (len) {
+        size_t element = off / t->size, skip = off % t->size;
+        const struct dz_block *b = &t->blocks[find_run(t, skip)];
+        size_t inner = skip - b->packed, bytes = b->len - inner < len ? b->len - inner : len;
+        const char *at = base + (ptrdiff_t)element * t->extent + b->disp + (ptrdiff_t)inner;
+        if (n && out[n - 1].base + out[n - 1].bytes == at) {
+            out[n - 1].bytes += bytes;
+        } else if (n == max) {
+            return max + 1;
+        } else {
+            out[n++] = (struct dz_span){at, bytes};
+        }
+        off += bytes;
+        len -= bytes;
+    }
+    return n;
+}
+
 /* ---- what the copies above rely on, from the runs of a type */
 static struct dz_grid grid_of(const struct dz_block *b, size_t n)
 {
@@ -192,5 +214,5 @@ void dz_type_layout(struct dz_type *t)
     bool from_zero = !t->blocks || t->blocks[0].disp == 0;
     t->contig = t->nblocks == 1 && from_zero && t->lb == 0 && t->extent == (ptrdiff_t)t->size;
     t->grid = t->blocks && t->nblocks ? grid_of(t->blocks, t->nblocks) : (struct dz_grid){0};
-    t->layout = (struct dz_layout){gather, scatter, t};
+    t->layout = (struct dz_layout){gather, scatter, spans, t};
 }

@@ -54,7 +54,8 @@ mpi_tests = \
 # In the guest only (test/rxe/suite.sh runs them).
 verbs_tests = \
 	test/verbs/counters \
-	test/verbs/messages
+	test/verbs/messages \
+	test/verbs/strided
 test_headers = \
 	test/bench/perf.h \
 	test/conform/check.h \
@@ -74,6 +75,7 @@ test_unit_type_tree_LDADD = libdz.la -lm
 
 test_verbs_counters_LDADD = libdz.la -lm
 test_verbs_messages_LDADD = libdz.la -lm
+test_verbs_strided_LDADD = libdz.la -lm
 if HAVE_VERBS
 check_PROGRAMS += test/rxe/faults
 test_rxe_faults_LDADD = libdz.la -lm

@@ -12,10 +12,17 @@
 #include <stdint.h>
 #include <string.h>
 
+struct dz_span {
+    const char *base;
+    size_t bytes;
+};
+
 struct dz_layout {
     /* copies bytes [off, off + len) of the packed stream between user memory at base and a linear buffer */
     void (*gather)(const void *ctx, const char *base, size_t off, size_t len, void *dst);
     void (*scatter)(const void *ctx, char *base, size_t off, size_t len, const void *src);
+    /* Where bytes [off, off + len) lie: fills spans, in stream order, adjacent ones joined. Their number; max + 1: more. */
+    size_t (*spans)(const void *ctx, const char *base, size_t off, size_t len, struct dz_span *spans, size_t max);
     const void *ctx; /* what describes the layout; owned by whoever made the view */
 };
 

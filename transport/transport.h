@@ -169,6 +169,7 @@ extern const struct dz_transport dz_transport_self, dz_transport_shm, dz_transpo
     X(puts, "RDMA: plain messages written straight into the receive buffer")                                        \
     X(data_writes, "RDMA: writes that carry a partition")                                                            \
     X(inline_posts, "RDMA: of those, writes whose bytes were copied into the work request")                          \
+    X(gathers, "RDMA: of those, writes that the device gathered from strided memory")                                \
     X(ready_writes, "RDMA: receiver-ready tokens written")                                                           \
     X(doorbells, "RDMA: posts to a send queue, each a chain of one or more work requests")                           \
     X(signaled, "RDMA: work requests whose completion was asked for")                                                \

@@ -18,6 +18,9 @@
  * that belongs to it is read: so the first token is preceded by the number of its bind, which has to be the grant's.
  * With depth > 1 the token is written every depth / 2 epochs.
  *
+ * A strided send buffer is gathered by the device where each partition is a few spans of some length (GATHER_MAX and
+ * GATHER_MEAN), else packed into registered memory by MPI_Pready. Strided receives land in slots and are copied out.
+ *
  * The send buffer may be reused when nothing of it is to be read any more: at once where the bytes were copied into the
  * work request (inline), else with the completion of the epoch's last write, which is asked for.
  *
@@ -28,7 +31,8 @@
 
 #include "transport/verbs/verbs.h"
 
-enum { LIST = 16, PACKED_MAX = 64, RING_BYTES = 256 << 10, DEPTH_MAX = 64, PIECES_MAX = 256 };
+enum { LIST = 16, PACKED_MAX = 64, RING_BYTES = 256 << 10, DEPTH_MAX = 64, PIECES_MAX = 256, GATHER_MAX = 16,
+       GATHER_MEAN = 256 };
 enum landing { SLOT, BUFFER };
 enum notice { PACKED, IMM, WORD };
 
@@ -70,6 +74,8 @@ struct dz_schan {
     struct ibv_mr *mr;                    /* of the user's memory */
     struct dz_region stage;
     const char *eight;                    /* PACKED partitions of 8 bytes without gaps: their first; else NULL */
+    struct ibv_sge *sges;                 /* sges_stride for each partition; NULL: `from` has it in one piece */
+    uint32_t sges_stride;
     bool at_once;                         /* the device has its copy when the post returns */
     uint32_t lkey;
     uint32_t given;                       /* with ep.lock: partitions of the running epoch posted */
@@ -182,6 +188,43 @@ static uint64_t packed_words(uint64_t part_bytes)
     return part_bytes ? (part_bytes + 3) / 4 : 1;
 }
 
+/* The spans of every partition, as the device can gather them, and one registration over all; -ENOTSUP: pack. */
+static int prepare_gather(struct dz_schan *s)
+{
+    struct dz_span span[GATHER_MAX];
+    uint32_t most = dz_v.max_sge < GATHER_MAX ? dz_v.max_sge : GATHER_MAX;
+    uint64_t total = s->part_bytes * s->parts;
+    const char *low = NULL, *high = NULL;
+    size_t n = s->view.layout->spans(s->view.layout->ctx, s->view.base, 0, s->part_bytes, span, most);
+    if (n > most || s->part_bytes / n < GATHER_MEAN || s->part_bytes > dz_v.port_attr.max_msg_sz || s->g.bytes < total)
+        return -ENOTSUP;
+    s->sges_stride = most;
+    s->sges = calloc((size_t)s->parts * most, sizeof *s->sges);
+    if (!s->sges)
+        return -ENOMEM;
+    for (uint32_t p = 0; p < s->parts; p++) {
+        struct ibv_sge *sge = &s->sges[(size_t)p * most];
+        n = s->view.layout->spans(s->view.layout->ctx, s->view.base, p * s->part_bytes, s->part_bytes, span, most);
+        if (n > most)
+            goto pack;
+        for (size_t i = 0; i < n; i++) {
+            sge[i].addr = (uint64_t)(uintptr_t)span[i].base;
+            sge[i].length = (uint32_t)span[i].bytes;
+            low = !low || span[i].base < low ? span[i].base : low;
+            high = !high || span[i].base + span[i].bytes > high ? span[i].base + span[i].bytes : high;
+        }
+    }
+    if (dz_user_reg(low, (size_t)(high - low), false, &s->mr)) /* the gaps may be nobody's memory */
+        goto pack;
+    for (size_t i = 0; i < (size_t)s->parts * most; i++)
+        s->sges[i].lkey = s->mr->lkey;
+    return 0;
+pack:
+    free(s->sges);
+    s->sges = NULL;
+    return -ENOTSUP;
+}
+
 /* Where the device reads the partitions from. */
 static int prepare_source(struct dz_schan *s)
 {
@@ -201,6 +244,14 @@ static int prepare_source(struct dz_schan *s)
             return rc;
         }
     }
+    s->at_once = s->part_bytes <= dz_v.max_inline;
+    if (s->view.layout && !s->at_once && !s->stage.base && !s->sges) {
+        int rc = prepare_gather(s);
+        if (rc != -ENOTSUP)
+            return rc;
+    }
+    if (s->sges)
+        return 0;
     int rc = s->stage.base ? 0 : dz_region_alloc(s->view.bytes, &s->stage);
     if (rc)
         return rc;
@@ -301,6 +352,12 @@ static unsigned fill(struct dz_schan *s, struct prepared *w, uint32_t part, uint
     w->data_sge.length = (uint32_t)room_for(s, part);
     w->data_sge.addr = (uint64_t)(uintptr_t)s->from + part * s->part_bytes;
     w->data.num_sge = w->data_sge.length != 0;
+    if (s->sges) {
+        w->data.sg_list = &s->sges[(size_t)part * s->sges_stride];
+        w->data.num_sge = 0;
+        while (w->data.num_sge < (int)s->sges_stride && w->data.sg_list[w->data.num_sge].length)
+            w->data.num_sge++;
+    }
     if (g->notice == IMM) {
         w->data.imm_data = htonl(g->imm_base + part);
         return 1;
@@ -340,6 +397,8 @@ static int post_some(struct dz_schan *s, const uint32_t *parts, uint32_t n, uint
     dz_count_n(data_writes, n);
     if (s->at_once)
         dz_count_n(inline_posts, n);
+    if (s->sges)
+        dz_count_n(gathers, n);
     return 0;
 }
 
@@ -473,6 +532,7 @@ void dz_verbs_send_close(struct dz_schan *s)
     dz_user_unreg(s->mr);
     dz_region_free(&s->stage);
     dz_region_free(&s->token);
+    free(s->sges);
     free(s->wr);
     free(s);
 }
