@@ -44,6 +44,7 @@ mpi_tests = \
 	test/mpi/comm_cart \
 	test/mpi/env \
 	test/mpi/errors \
+	test/mpi/faults \
 	test/mpi/group \
 	test/mpi/info \
 	test/mpi/p2p_order \

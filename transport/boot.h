@@ -62,6 +62,7 @@ _Noreturn void dz_boot_abort(int code);
     INT(spin, SPIN, -1, "polls before a waiting rank gives its core away; -1: many where cores suffice, few else")  \
     INT(boot_timeout, BOOT_TIMEOUT, 300, "seconds that MPI_Init waits for all ranks of the job (1 to 86400)")        \
     INT(peer_timeout, PEER_TIMEOUT, 1000, "milliseconds between looks whether a silent peer is alive (10 to 3600000)")  \
+    STR(fault, FAULT, "", "for tests: faults to inject, comma separated: post=N, part=N, start=N, get, open=N, dead=N") \
     STR(stats, STATS, "", "file to append this process's counters to at MPI_Finalize (%r: rank); empty: none")
 #define DZ_X_INT(field, NAME, def, help) long field;
 #define DZ_X_STR(field, NAME, def, help) const char *field;

@@ -1,6 +1,7 @@
 transport_sources = \
 	transport/boot.c \
 	transport/boot.h \
+	transport/fault.c \
 	transport/mem.h \
 	transport/peers.c \
 	transport/self/self.c \

@@ -118,7 +118,7 @@ static void choose(struct dz_peer *peer, const char *blob, size_t bytes)
         /* every transport hears of every peer it could serve: shm numbers the ranks of its node that way */
         int rc = table[e.index]->reach(peer, blob + at + sizeof e, e.bytes);
         if (!rc && !peer->t)
-            peer->t = table[e.index];
+            peer->t = dz_fault_wrap(table[e.index]);
     }
 }
 
@@ -129,6 +129,8 @@ int dz_transport_init(void)
     size_t used = sizeof self;
     memcpy(blob, &self, sizeof self);
     int rc = check_setting();
+    if (!rc)
+        rc = dz_fault_init();
     if (!rc)
         rc = open_all(blob, &used);
     if (rc)
@@ -164,6 +166,7 @@ void dz_transport_fini(void)
     while (n_open)
         open_list[--n_open]->close();
     memset(is_open, 0, sizeof is_open);
+    dz_fault_fini();
     free(dz_peers);
     dz_peers = NULL;
 }

@@ -157,6 +157,11 @@ int dz_transport_poll(void); /* all open transports; returns messages delivered 
 int dz_transport_flush(void); /* all open transports */
 extern const struct dz_transport dz_transport_self, dz_transport_shm, dz_transport_verbs;
 
+/* Faults for tests (fault.c): reads DENIZEN_FAULT; wraps a transport in what it asks for, or returns t. */
+int dz_fault_init(void);
+const struct dz_transport *dz_fault_wrap(const struct dz_transport *t);
+void dz_fault_fini(void);
+
 /* Counters, one per event that a test or a user may want to see. Relaxed atomics; summed per process. */
 #define DZ_COUNTERS(X)                                                                                               \
     X(am_full, "messages that found no room and waited")                                                             \

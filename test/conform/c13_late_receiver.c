@@ -4,7 +4,8 @@
  * run: -n 2
  * run: -n 2 -e DENIZEN_SLOT_LIMIT=0
  * run: -n 2 -e DENIZEN_SLOT_RING=4
- * run: -n 2 -e DENIZEN_CMA=0 -e DENIZEN_SLOT_LIMIT=0 */
+ * run: -n 2 -e DENIZEN_CMA=0 -e DENIZEN_SLOT_LIMIT=0
+ * run: -n 2 -e DENIZEN_FAULT=part=3,start=2 */
 #include "check.h"
 
 enum { ROUNDS = 400 };

@@ -5,7 +5,8 @@
  * run: -n 2
  * run: -n 2 -e DENIZEN_EAGER=1024 -e DENIZEN_GET_MIN=65536
  * run: -n 2 -e DENIZEN_CMA=0 -e DENIZEN_EAGER=4096 -e DENIZEN_POOL=16384
- * run: -n 2 -e DENIZEN_CHUNK=512 -e DENIZEN_POOL=0 */
+ * run: -n 2 -e DENIZEN_CHUNK=512 -e DENIZEN_POOL=0
+ * run: -n 2 -e DENIZEN_FAULT=post=3,get -e DENIZEN_EAGER=1024 */
 #include "coll.h"
 
 static const int sizes[] = {0,    1,    7,     8,     15,    16,    17,     63,     64,     65,      407,     408,    409,

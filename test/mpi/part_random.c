@@ -5,7 +5,9 @@
  * run: -n 2
  * run: -n 3 -e DENIZEN_SLOT_LIMIT=0
  * run: -n 5 -e DENIZEN_CMA=0
- * run: -n 3 -e DENIZEN_CMA=0 -e DENIZEN_SLOT_LIMIT=0 */
+ * run: -n 3 -e DENIZEN_CMA=0 -e DENIZEN_SLOT_LIMIT=0
+ * run: -n 3 -e DENIZEN_FAULT=post=3,part=2,start=2
+ * run: -n 2 -e DENIZEN_FAULT=post=2,part=3 -e DENIZEN_SLOT_LIMIT=0 */
 #include "coll.h"
 
 enum { CHANNELS = 6, SEED = 7 };

@@ -185,9 +185,8 @@ int dz_ep_connect(struct dz_ep *ep)
 
 static void heard(const struct hello *h)
 {
-    struct dz_ep *ep = h->rank < (uint32_t)dz_boot.size && h->to == dz_v.blob.nonce ? dz_peers[h->rank].ep : NULL;
-    /* several transports keep something in ep: only ours has this process's peer as its own */
-    if (!ep || dz_peers[h->rank].t != &dz_transport_verbs || ep->remote.nonce != h->from)
+    struct dz_ep *ep = h->rank < (uint32_t)dz_boot.size && h->to == dz_v.blob.nonce ? dz_v.eps[h->rank] : NULL;
+    if (!ep || ep->remote.nonce != h->from)
         return;
     int state = atomic_load_explicit(&ep->state, memory_order_relaxed);
     if (state == DZ_EP_FAILED)
@@ -236,7 +235,7 @@ int dz_conn_poll(void)
     uint64_t now = now_ns();
     dz_v.connecting = false;
     for (int r = 0; r < dz_boot.size; r++) {
-        struct dz_ep *ep = dz_peers[r].t == &dz_transport_verbs ? dz_peers[r].ep : NULL;
+        struct dz_ep *ep = dz_v.eps[r];
         if (!ep || atomic_load_explicit(&ep->state, memory_order_relaxed) != DZ_EP_CONNECTING)
             continue;
         dz_v.connecting = true;

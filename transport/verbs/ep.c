@@ -34,11 +34,6 @@ struct chunk { /* receive buffers, added when needed */
 static struct chunk *chunks;
 static unsigned recvs;
 
-static struct dz_ep *ep_of(int rank)
-{
-    return dz_peers[rank].ep;
-}
-
 /* ---- receive work requests */
 static int post_recv(uint64_t addr, uint32_t lkey)
 {
@@ -278,10 +273,9 @@ static void tell_credit(struct dz_ep *ep)
 static void deliver(uint64_t addr, uint32_t bytes)
 {
     const struct wire *w = (const struct wire *)(uintptr_t)addr;
-    if (bytes < sizeof *w || w->rank >= (uint32_t)dz_boot.size || bytes != sizeof *w + w->am.bytes ||
-        dz_peers[w->rank].t != &dz_transport_verbs)
+    struct dz_ep *ep = bytes >= sizeof *w && w->rank < (uint32_t)dz_boot.size ? dz_v.eps[w->rank] : NULL;
+    if (!ep || bytes != sizeof *w + w->am.bytes)
         return;
-    struct dz_ep *ep = ep_of((int)w->rank);
     ep->taken++;
     dz_am_deliver(ep->peer, &w->am, w + 1);
     tell_credit(ep);
@@ -320,7 +314,7 @@ static void sent(const struct ibv_wc *wc)
         atomic_fetch_sub_explicit(&dz_v.signaled, 1, memory_order_relaxed);
         return;
     }
-    struct dz_ep *ep = ep_of((int)(wc->wr_id >> DZ_RANK_SHIFT));
+    struct dz_ep *ep = dz_v.eps[wc->wr_id >> DZ_RANK_SHIFT];
     if (wc->status != IBV_WC_SUCCESS) {
         dz_ep_fail(ep);
         return;
@@ -367,7 +361,7 @@ int dz_ep_flush(void)
 {
     int rc = 0;
     for (int r = 0; r < dz_boot.size; r++) {
-        struct dz_ep *ep = dz_peers[r].t == &dz_transport_verbs ? ep_of(r) : NULL;
+        struct dz_ep *ep = dz_v.eps[r];
         if (!ep || atomic_load_explicit(&ep->state, memory_order_relaxed) != DZ_EP_READY)
             continue;
         if (atomic_load_explicit(&ep->done, memory_order_acquire) == ep->posted)

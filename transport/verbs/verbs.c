@@ -1,5 +1,6 @@
 /* verbs.c - the table of operations of the RDMA transport, and its opening and closing. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "transport/verbs/verbs.h"
 
@@ -9,8 +10,10 @@ static int verbs_open(void *blob, size_t *bytes)
     int rc = dz_device_open();
     if (rc)
         return rc;
-    rc = dz_conn_open();
+    dz_v.eps = calloc((size_t)dz_boot.size, sizeof *dz_v.eps);
+    rc = dz_v.eps ? dz_conn_open() : -ENOMEM;
     if (rc) {
+        free(dz_v.eps);
         dz_mem_fini();
         dz_device_close();
         return rc;
@@ -31,15 +34,17 @@ static int verbs_reach(struct dz_peer *peer, const void *blob, size_t bytes)
     peer->ep = dz_ep_create(peer, &remote);
     if (!peer->ep)
         return -ENOMEM;
+    dz_v.eps[peer->rank] = peer->ep;
     peer->am_max = DZ_MSG_BYTES - 8 - sizeof(struct dz_am);
     return 0;
 }
 
 static void verbs_close(void)
 {
-    for (int r = 0; dz_peers && r < dz_boot.size; r++)
-        if (dz_peers[r].t == &dz_transport_verbs)
-            dz_ep_destroy(dz_peers[r].ep);
+    for (int r = 0; r < dz_boot.size; r++)
+        if (dz_v.eps[r])
+            dz_ep_destroy(dz_v.eps[r]);
+    free(dz_v.eps);
     dz_conn_close();
     dz_chan_fini();
     dz_recv_fini();

@@ -65,6 +65,7 @@ struct dz_verbs {
     _Atomic int64_t signaled;         /* completions to come, of all connections: the queue's room */
     int64_t signaled_max;
     struct dz_verbs_blob blob;
+    struct dz_ep **eps;               /* by rank; NULL: that peer is not reached this way */
     bool connecting;                  /* some connection is being made */
 };
 extern struct dz_verbs dz_v;
