@@ -18,7 +18,9 @@ transport_sources = \
 
 if HAVE_VERBS
 transport_sources += \
-	transport/verbs/chan.c \
+	transport/verbs/chan.h \
+	transport/verbs/chan_recv.c \
+	transport/verbs/chan_send.c \
 	transport/verbs/conn.c \
 	transport/verbs/device.c \
 	transport/verbs/ep.c \

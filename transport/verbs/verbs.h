@@ -6,7 +6,7 @@
  *   ep.c      the connection: posting, its send queue, messages, completions, death
  *   mem.c     registered memory
  *   put.c     long plain messages, written straight into the receive buffer
- *   chan.c    channels: the resident pair of a partitioned send and its receive
+ *   chan.h    channels: the resident pair of a partitioned send (chan_send.c) and its receive (chan_recv.c)
  *   verbs.c   the table of operations
  *
  * One queue pair (RC) serves a peer for everything, so that what is posted in order arrives in order: messages (SEND
@@ -166,7 +166,7 @@ int dz_conn_poll(void);              /* asks again where no answer came */
 int dz_device_open(void);
 void dz_device_close(void);
 
-/* ---- channels (chan.c) */
+/* ---- channels (chan.h) */
 void dz_chan_imm(uint32_t imm);      /* a write with immediate data has arrived */
 void dz_chan_fini(void);
 int dz_chan_poll(void);              /* tokens that found no room */
