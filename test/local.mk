@@ -117,7 +117,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # measurements, by hand: they need a quiet machine
 EXTRA_DIST += test/bench/compare.sh test/bench/rdma.sh test/bench/startup.sh
-EXTRA_DIST += test/rxe/guest test/rxe/inside.sh test/rxe/fault-modes.sh
+EXTRA_DIST += test/rxe/guest test/rxe/inside.sh test/rxe/jobs test/rxe/floor.sh test/rxe/fault-modes.sh
 EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
 	test/launch/kill.sh test/apps/common.sh test/apps/mpi4py_check.py test/model/flags.pml
 

@@ -1,9 +1,10 @@
 #!/bin/bash
-# inside.sh - what is run in the guest (test/rxe/guest): the suite over RDMA, then the RDMA tests proper.
+# inside.sh - what is run in the guest (test/rxe/guest): the jobs of test/rxe/jobs, the suite over RDMA, then the RDMA tests
+# proper.
 #
 # One line a test: PASS, FAIL or SKIP: rxe/NAME, and the output of those that failed. Environment: top_srcdir,
 # top_builddir, MPIRUN, as make check sets them; the working directory is the build's. Argument: words that a test's name
-# has to contain one of; none: all.
+# has to contain one of; none: all. RXE_JOBS: another file of jobs.
 : "${top_srcdir:=.}" "${top_builddir:=.}"
 cd "$top_builddir" || exit 1
 out=$(mktemp -d)
@@ -39,6 +40,45 @@ script() { # script of test/rxe
     bash "$top_srcdir/$name" >"$out/log" 2>&1
     report "$name" $? $((SECONDS - began))
 }
+
+# A job's processes carry a mark in their environment, whatever group or session they have moved to.
+marked() { grep -lsaF -- "DZ_JOB_MARK=$mark" /proc/[0-9]*/environ | sed 's|/proc/\([0-9]*\)/.*|\1|'; }
+
+job() { # name, seconds, command
+    local name=jobs/$1 limit=$(($2 * ${DZ_TEST_TIME:-1})) status left try began=$SECONDS mark=$$.$RANDOM
+    wanted "$name" || return
+    mkdir "$out/tmp"
+    TMPDIR=$out/tmp DZ_JOB_MARK=$mark timeout -k 5 "$limit" bash -c "$3" "$1" </dev/null >"$out/log" 2>&1
+    status=$?
+    case $status in 124 | 137) echo "took more than $limit s" >>"$out/log" ;; esac
+    for try in 1 2 3 4 5 6 7 8 9 10; do # a launcher may be reaping its last
+        left=$(marked)
+        [ -n "$left" ] || break
+        sleep 0.2
+    done
+    if [ -n "$left" ]; then
+        echo "left behind:" $(ps -o args= -p "$(echo $left | tr ' ' ,)") >>"$out/log"
+        kill -9 $left 2>/dev/null
+        [ $status != 0 ] || status=1
+    fi
+    for dev in veth0 veth1; do
+        tc qdisc show dev $dev | grep -q 'noqueue' && continue
+        echo "left on $dev: $(tc qdisc show dev $dev)" >>"$out/log"
+        tc qdisc del dev $dev root
+        [ $status != 0 ] || status=1
+    done
+    rm -rf "$out/tmp"
+    report "$name" $status $((SECONDS - began))
+}
+
+mpirun="${MPIRUN:-$(command -v mpirun.openmpi || command -v mpirun)}"
+[ "$(id -u)" != 0 ] || mpirun="$mpirun --allow-run-as-root"
+export mpirun="$mpirun --oversubscribe --bind-to none"
+while read -r name seconds command; do
+    case $name in '' | '#'*) continue ;; esac
+    case $seconds in '' | *[!0-9]*) seconds=1 command="echo 'test/rxe/jobs: no seconds'; exit 1" ;; esac
+    job "$name" "$seconds" "$command"
+done <"${RXE_JOBS:-$top_srcdir/test/rxe/jobs}"
 
 for source in "$top_srcdir"/test/verbs/*.c; do
     name=${source##*/}

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The suite over RDMA, in a guest with soft-RoCE devices (test/rxe/guest). Its lines PASS, FAIL and SKIP are tests of their
-# own, which ./quickstart check counts.
+# The jobs of test/rxe/jobs and the suite over RDMA, in a guest with soft-RoCE devices (test/rxe/guest). Its lines PASS,
+# FAIL and SKIP are tests of their own, which ./quickstart check counts. Arguments: as of inside.sh.
 : "${top_srcdir:=$(dirname "$0")/../..}" "${top_builddir:=.}"
 case ${SANITIZERS:-no} in thread) echo "skipped: ThreadSanitizer under an emulated CPU takes hours"; exit 77 ;; esac
 grep -q 'DZ_HAVE_VERBS 1\|DDZ_HAVE_VERBS=1' "$top_builddir"/{config.h,Makefile} 2>/dev/null ||
