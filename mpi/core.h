@@ -7,7 +7,7 @@
  *
  * Locking: one lock (dz_lock) guards everything but the partitioned hot path (MPI_Pready, MPI_Parrived, and the
  * partitions of Start, Test and Wait), which lives on atomics of its own (part.c). Taken only at
- * MPI_THREAD_MULTIPLE; dz_threaded says so. Entry points take it; engine functions named here expect it held unless
+ * MPI_THREAD_MULTIPLE, and beside a progress thread; dz_threaded says so. Entry points take it; engine functions named here expect it held unless
  * they say otherwise. */
 #ifndef DZ_MPI_CORE_H
 #define DZ_MPI_CORE_H
@@ -52,7 +52,7 @@ enum dz_magic { /* never 0 */
 /* ---------------------------------------------------------------- process state (init.c) */
 enum dz_phase { DZ_BEFORE_INIT, DZ_RUNNING, DZ_FINALIZED };
 extern _Atomic int dz_phase;
-extern bool dz_threaded; /* provided level is MPI_THREAD_MULTIPLE; constant after MPI_Init */
+extern bool dz_threaded; /* MPI_THREAD_MULTIPLE, or a progress thread; constant after MPI_Init */
 extern bool dz_running;  /* what dz_phase says, to be read without order on the shortest path */
 void dz_lock_slow(void);
 void dz_unlock_slow(void);
@@ -249,6 +249,9 @@ void dz_backoff_pause(struct dz_backoff *); /* one step of waiting; looks after 
 /* A test of any kind found nothing: gives the core away now and then, so that a loop of tests alone lets ranks and
  * threads that share it go on, and hears of dead peers. */
 void dz_idle_test(void);
+/* DENIZEN_PROGRESS_THREAD (progress_thread.c). 0 or -errno; stop: without the lock, does nothing where none runs. */
+int dz_progress_thread_start(void);
+void dz_progress_thread_stop(void);
 
 /* ---------------------------------------------------------------- point-to-point engine (p2p.c), lock held */
 enum dz_am_kind { DZ_AM_EAGER = 1, DZ_AM_PIECE, DZ_AM_RTS, DZ_AM_CTS, DZ_AM_FIN, DZ_AM_ACK, DZ_AM_GET, DZ_AM_DATA,

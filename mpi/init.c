@@ -75,8 +75,8 @@ static void start(const char *call, int required)
 {
     main_thread = pthread_self();
     provided_level = required;
-    dz_threaded = required == MPI_THREAD_MULTIPLE;
     must(dz_settings_load(), call, "the settings cannot be read");
+    dz_threaded = required == MPI_THREAD_MULTIPLE || dz_set.progress_thread;
     must(dz_errors_init(), call, "no error handlers");
     must(dz_boot_init(), call, "the launcher does not answer");
     if (dz_boot.rank == 0 && dz_settings_unknown())
@@ -88,6 +88,8 @@ static void start(const char *call, int required)
     must(dz_comm_init(), call, "out of memory for the communicators");
     dz_running = true;
     atomic_store_explicit(&dz_phase, DZ_RUNNING, memory_order_release);
+    if (dz_set.progress_thread && dz_progress_thread_start())
+        dz_fatal(MPI_ERR_OTHER, "%s: no thread for DENIZEN_PROGRESS_THREAD can be started", call);
 }
 
 static int init_thread(const char *call, int required, int *provided)
@@ -255,6 +257,7 @@ int PMPI_Finalize(void)
         return dz_raise(NULL, MPI_ERR_OTHER, "MPI_Finalize", "called while another call of it is at work");
     dz_comm_fini();
     int rc = part_from_peers();
+    dz_progress_thread_stop();
     dz_running = false;
     atomic_store_explicit(&dz_phase, DZ_FINALIZED, memory_order_release);
     dz_lock();

@@ -39,6 +39,7 @@ mpi_sources = \
 	mpi/peer.c \
 	mpi/probe.c \
 	mpi/progress.c \
+	mpi/progress_thread.c \
 	mpi/recv.c \
 	mpi/request.c \
 	mpi/send.c \

@@ -1,6 +1,6 @@
 /* progress.c - what moves when somebody waits, and how waiting gives way.
  *
- * There is no progress thread: whoever waits or tests moves everything. At MPI_THREAD_MULTIPLE one thread does so at
+ * Unless asked for (progress_thread.c) there is no progress thread: whoever waits or tests moves everything. At MPI_THREAD_MULTIPLE one thread does so at
  * a time; the others look at their own requests alone, which needs no lock for partitions.
  *
  * Waiting has three steps. Polls without a pause: what is awaited is usually less than a microsecond away. Then

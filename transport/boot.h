@@ -60,6 +60,8 @@ _Noreturn void dz_boot_abort(int code);
     INT(ib_slot, IB_SLOT, 1024, "RDMA: bytes of a partition up to which it lands in library memory, not in the receive buffer") \
     STR(ib_notice, IB_NOTICE, "imm", "RDMA: how a longer partition is announced: imm (immediate data) or word (second write)") \
     INT(spin, SPIN, -1, "polls before a waiting rank gives its core away; -1: many where cores suffice, few else")  \
+    INT(progress_thread, PROGRESS_THREAD, 0,                                                                         \
+        "1: a thread of each process moves what waits for its next MPI call while it computes (0 to 1)")             \
     INT(boot_timeout, BOOT_TIMEOUT, 300, "seconds that MPI_Init waits for all ranks of the job (1 to 86400)")        \
     INT(peer_timeout, PEER_TIMEOUT, 1000, "milliseconds between looks whether a silent peer is alive (10 to 3600000)")  \
     STR(fault, FAULT, "", "for tests: faults to inject, comma separated: post=N, part=N, start=N, get, open=N, dead=N") \

@@ -3,7 +3,11 @@
  * receive larger than the send tells the sender's count; a send and its arrival complete while the sender makes no call.
  *
  * run: -n 2
- * run: -n 2 -e DENIZEN_SLOT_LIMIT=0 */
+ * Over RDMA what was marked before the receiver was there needs the sender's next call, or its progress thread.
+ *
+ * run: -n 2 -e DENIZEN_PROGRESS_THREAD=1
+ * run: -n 2 -e DENIZEN_TRANSPORT=shm,self
+ * run: -n 2 -e DENIZEN_TRANSPORT=shm,self -e DENIZEN_SLOT_LIMIT=0 */
 #include "check.h"
 
 enum { PARTS = 4, LEN = 4096 };

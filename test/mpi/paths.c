@@ -1,9 +1,9 @@
 /* paths.c - which way large partitions take, by the library's own counters: straight into memory from MPI_Alloc_mem,
  * through slots into ordinary memory, and fetched or written by the kernel where there are no slots.
  *
- * run: -n 2
- * run: -n 2 -e DENIZEN_SLOT_LIMIT=0
- * run: -n 2 -e DENIZEN_CMA=0 */
+ * run: -n 2 -e DENIZEN_TRANSPORT=shm,self
+ * run: -n 2 -e DENIZEN_TRANSPORT=shm,self -e DENIZEN_SLOT_LIMIT=0
+ * run: -n 2 -e DENIZEN_TRANSPORT=shm,self -e DENIZEN_CMA=0 */
 #include <unistd.h>
 
 #include "coll.h"
