@@ -1,11 +1,13 @@
 /* coll_alltoall.c - everybody sends a block to everybody: one engine for the three forms of the call.
  *
- * In step s a rank sends to the rank s after it and receives from the rank s before it, so that no rank is met by two
- * at once. In place, blocks are exchanged pair by pair, in the order of the pairs (lower rank first, then higher),
+ * In step s a rank sends to the rank s after it and receives from the rank s before it, so that ranks are met evenly;
+ * AT_ONCE steps are under way together. In place, blocks are exchanged pair by pair, in the order of the pairs (lower rank first, then higher),
  * which no two ranks can wait for in a circle; the outgoing block is packed aside first.
  *
  * Blocks of no bytes are not sent: both ends know. */
 #include "mpi/coll.h"
+
+enum { AT_ONCE = 16 }; /* peers that a rank has transfers under way with */
 
 /* One side of the exchange: the form of the call says which arrays there are. */
 struct side {
@@ -43,15 +45,18 @@ static int exchange(struct dz_coll *c, const struct side *send, const struct sid
 {
     int size = c->comm->size, rank = c->comm->rank;
     struct block out = block_of(send, rank), in = block_of(recv, rank);
-    int rc = dz_coll_copy(out.at, out.count, out.type, in.at, in.count, in.type);
+    int rc = dz_coll_copy(c, out.at, out.count, out.type, in.at, in.count, in.type);
     for (int s = 1; !rc && s < size; s++) {
         int to = (rank + s) % size, from = (rank - s + size) % size;
         out = block_of(send, to);
         in = block_of(recv, from);
-        rc = dz_coll_swap(c, out.at, out.count, out.type, peer_of(&out, to), in.at, in.count, in.type,
-                          peer_of(&in, from));
+        rc = dz_coll_irecv(c, in.at, in.count, in.type, peer_of(&in, from));
+        if (!rc)
+            rc = dz_coll_isend(c, out.at, out.count, out.type, peer_of(&out, to));
+        if (!rc && s % AT_ONCE == 0)
+            rc = dz_coll_fence(c);
     }
-    return rc;
+    return rc ? rc : dz_coll_fence(c);
 }
 
 static int exchange_in_place(struct dz_coll *c, const struct side *both)
@@ -62,18 +67,17 @@ static int exchange_in_place(struct dz_coll *c, const struct side *both)
         if (b.count * b.type->size > longest)
             longest = b.count * b.type->size;
     }
-    char *aside = malloc(longest + 1);
+    char *aside = dz_coll_alloc(c, longest);
     int rc = aside ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     for (int r = 0; !rc && r < c->comm->size; r++) {
         struct block b = block_of(both, r);
         size_t bytes = b.count * b.type->size;
         if (r == c->comm->rank || !bytes)
             continue;
-        rc = dz_coll_copy(b.at, b.count, b.type, aside, bytes, MPI_BYTE);
+        rc = dz_coll_copy(c, b.at, b.count, b.type, aside, bytes, MPI_BYTE);
         if (!rc)
             rc = dz_coll_swap(c, aside, bytes, MPI_BYTE, r, b.at, b.count, b.type, r);
     }
-    free(aside);
     return rc;
 }
 
@@ -87,68 +91,76 @@ static int check_side(const char *call, struct dz_comm *comm, const struct side 
     return rc;
 }
 
-static int all_to_all(const char *call, struct dz_comm *comm, const struct side *send, const struct side *recv)
+static int all_to_all(const struct dz_how *how, struct dz_comm *comm, const struct side *send, const struct side *recv)
 {
+    struct dz_coll now, *c;
     bool in_place = send->buf == MPI_IN_PLACE;
-    int rc = in_place ? MPI_SUCCESS : check_side(call, comm, send, "the send count");
+    int rc = in_place ? MPI_SUCCESS : check_side(how->call, comm, send, "the send count");
     if (!rc)
-        rc = check_side(call, comm, recv, "the receive count");
-    if (rc)
-        return rc;
-    struct dz_coll c = dz_coll_begin(call, comm);
-    return dz_coll_end(&c, in_place ? exchange_in_place(&c, recv) : exchange(&c, send, recv));
+        rc = check_side(how->call, comm, recv, "the receive count");
+    if (rc || !(c = dz_coll_open(how, comm, &now)))
+        return rc ? rc : MPI_ERR_NO_MEM;
+    return dz_coll_go(how, c, in_place ? exchange_in_place(c, recv) : exchange(c, send, recv));
 }
 
-int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                  MPI_Datatype recvtype, MPI_Comm comm)
+static int alltoall(struct dz_how how, const void *sendbuf, int sendcount, struct dz_type *sendtype, void *recvbuf,
+                    int recvcount, struct dz_type *recvtype, struct dz_comm *comm)
 {
-    DZ_ENTER("MPI_Alltoall");
-    int rc = dz_check_comm("MPI_Alltoall", comm);
+    int rc = dz_coll_check(&how, comm);
     if (rc)
         return rc;
     struct side send = {.buf = (void *)sendbuf, .count = sendcount, .type = sendtype};
     struct side recv = {.buf = recvbuf, .count = recvcount, .type = recvtype};
-    return all_to_all("MPI_Alltoall", comm, &send, &recv);
+    return all_to_all(&how, comm, &send, &recv);
 }
-DZ_WEAK(PI_Alltoall)
+DZ_COLLECTIVE(Alltoall, Ialltoall, alltoall,
+              DZ_LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                      MPI_Datatype recvtype, MPI_Comm comm),
+              DZ_LIST(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
 
 /* comm, and the arrays that a rank not in place must give */
-static int check_arrays(const char *call, struct dz_comm *comm, const void *sendbuf, const void *sendcounts,
+static int check_arrays(const struct dz_how *how, struct dz_comm *comm, const void *sendbuf, const void *sendcounts,
                         const void *recvcounts)
 {
-    int rc = dz_check_comm(call, comm);
+    int rc = dz_coll_check(how, comm);
     if (!rc && sendbuf != MPI_IN_PLACE)
-        rc = dz_check_ptr(call, comm, sendcounts, "sendcounts");
-    return rc ? rc : dz_check_ptr(call, comm, recvcounts, "recvcounts");
+        rc = dz_check_ptr(how->call, comm, sendcounts, "sendcounts");
+    return rc ? rc : dz_check_ptr(how->call, comm, recvcounts, "recvcounts");
 }
 
-int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                   void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+static int alltoallv(struct dz_how how, const void *sendbuf, const int sendcounts[], const int sdispls[],
+                     struct dz_type *sendtype, void *recvbuf, const int recvcounts[], const int rdispls[],
+                     struct dz_type *recvtype, struct dz_comm *comm)
 {
-    DZ_ENTER("MPI_Alltoallv");
-    int rc = check_arrays("MPI_Alltoallv", comm, sendbuf, sendcounts, recvcounts);
+    int rc = check_arrays(&how, comm, sendbuf, sendcounts, recvcounts);
     if (rc)
         return rc;
     struct side send = {.buf = (void *)sendbuf, .counts = sendcounts, .displs = sdispls, .type = sendtype};
     struct side recv = {.buf = recvbuf, .counts = recvcounts, .displs = rdispls, .type = recvtype};
-    return all_to_all("MPI_Alltoallv", comm, &send, &recv);
+    return all_to_all(&how, comm, &send, &recv);
 }
-DZ_WEAK(PI_Alltoallv)
+DZ_COLLECTIVE(Alltoallv, Ialltoallv, alltoallv,
+              DZ_LIST(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                      void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+              DZ_LIST(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
 
-int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
-                   void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
-                   MPI_Comm comm)
+static int alltoallw(struct dz_how how, const void *sendbuf, const int sendcounts[], const int sdispls[],
+                     const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[],
+                     const MPI_Datatype recvtypes[], struct dz_comm *comm)
 {
-    DZ_ENTER("MPI_Alltoallw");
-    int rc = check_arrays("MPI_Alltoallw", comm, sendbuf, sendcounts, recvcounts);
+    int rc = check_arrays(&how, comm, sendbuf, sendcounts, recvcounts);
     if (!rc && sendbuf != MPI_IN_PLACE)
-        rc = dz_check_ptr("MPI_Alltoallw", comm, sendtypes, "sendtypes");
+        rc = dz_check_ptr(how.call, comm, sendtypes, "sendtypes");
     if (!rc)
-        rc = dz_check_ptr("MPI_Alltoallw", comm, recvtypes, "recvtypes");
+        rc = dz_check_ptr(how.call, comm, recvtypes, "recvtypes");
     if (rc)
         return rc;
     struct side send = {.buf = (void *)sendbuf, .counts = sendcounts, .displs = sdispls, .types = sendtypes};
     struct side recv = {.buf = recvbuf, .counts = recvcounts, .displs = rdispls, .types = recvtypes};
-    return all_to_all("MPI_Alltoallw", comm, &send, &recv);
+    return all_to_all(&how, comm, &send, &recv);
 }
-DZ_WEAK(PI_Alltoallw)
+DZ_COLLECTIVE(Alltoallw, Ialltoallw, alltoallw,
+              DZ_LIST(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
+                      void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
+                      MPI_Comm comm),
+              DZ_LIST(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))

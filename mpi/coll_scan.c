@@ -22,24 +22,23 @@ struct scan {
 };
 
 /* in comes from the run before mine: it precedes all I have. */
-static int take_lower(struct scan *s)
+static int take_lower(struct dz_coll *c, struct scan *s)
 {
-    int rc = MPI_SUCCESS;
+    int rc;
     if (s->has_prefix)
-        dz_op_apply(s->op, s->type, s->in, s->prefix, s->count);
+        rc = dz_coll_apply(c, s->op, s->type, s->in, s->prefix, s->count);
     else
-        rc = dz_coll_copy(s->in, s->count, s->type, s->prefix, s->count, s->type);
+        rc = dz_coll_copy(c, s->in, s->count, s->type, s->prefix, s->count, s->type);
     s->has_prefix = true;
-    dz_op_apply(s->op, s->type, s->in, s->run, s->count);
-    return rc;
+    return rc ? rc : dz_coll_apply(c, s->op, s->type, s->in, s->run, s->count);
 }
 
-static void take_higher(struct scan *s)
+static int take_higher(struct dz_coll *c, struct scan *s)
 {
-    dz_op_apply(s->op, s->type, s->run, s->in, s->count);
     void *t = s->run;
     s->run = s->in;
     s->in = t;
+    return dz_coll_apply(c, s->op, s->type, s->in, s->run, s->count);
 }
 
 static int scan_rounds(struct dz_coll *c, struct scan *s)
@@ -50,12 +49,8 @@ static int scan_rounds(struct dz_coll *c, struct scan *s)
         if (peer >= c->comm->size)
             continue;
         rc = dz_coll_swap(c, s->run, s->count, s->type, peer, s->in, s->count, s->type, peer);
-        if (rc)
-            break;
-        if (peer < c->comm->rank)
-            rc = take_lower(s);
-        else
-            take_higher(s);
+        if (!rc)
+            rc = peer < c->comm->rank ? take_lower(c, s) : take_higher(c, s);
     }
     return rc;
 }
@@ -64,61 +59,57 @@ static int scan_rounds(struct dz_coll *c, struct scan *s)
 static int scan(struct dz_coll *c, const void *own, void *rbuf, size_t count, struct dz_type *type, struct dz_op *op,
                 bool inclusive)
 {
-    struct dz_scratch run, in;
+    void *run = NULL, *in = NULL;
     if (!count)
         return MPI_SUCCESS;
-    if (dz_scratch_open(&run, count, type))
-        return MPI_ERR_NO_MEM;
-    int rc = dz_scratch_open(&in, count, type);
-    struct scan s = {type, op, count, rbuf, inclusive, run.at, in.at};
+    int rc = dz_scratch_open(c, &run, count, type);
     if (!rc)
-        rc = dz_coll_copy(own, count, type, run.at, count, type);
+        rc = dz_scratch_open(c, &in, count, type);
+    struct scan s = {type, op, count, rbuf, inclusive, run, in};
+    if (!rc)
+        rc = dz_coll_copy(c, own, count, type, run, count, type);
     if (!rc && inclusive && own != rbuf)
-        rc = dz_coll_copy(own, count, type, rbuf, count, type);
-    if (!rc)
-        rc = scan_rounds(c, &s);
-    free(run.mem);
-    free(in.mem);
-    return rc;
+        rc = dz_coll_copy(c, own, count, type, rbuf, count, type);
+    return rc ? rc : scan_rounds(c, &s);
 }
 
-static int check_prefix(const char *call, struct dz_comm *comm, const void *sendbuf, void *recvbuf, int count,
-                        struct dz_type *type, struct dz_op *op)
+static int prefix(const struct dz_how *how, const void *sendbuf, void *recvbuf, int count, struct dz_type *type,
+                  struct dz_op *op, struct dz_comm *comm, bool inclusive)
 {
-    int rc = dz_check_comm(call, comm);
-    if (!rc)
-        rc = dz_check_data(call, comm, recvbuf, count, type, "count");
-    if (!rc)
-        rc = dz_check_op(call, comm, op, type);
-    return rc || sendbuf == MPI_IN_PLACE ? rc : dz_check_buf(call, comm, sendbuf, count, type);
-}
-
-int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-    DZ_ENTER("MPI_Scan");
-    int rc = check_prefix("MPI_Scan", comm, sendbuf, recvbuf, count, datatype, op);
+    struct dz_coll now, *c;
+    int rc = dz_coll_check(how, comm);
     if (rc)
         return rc;
+    /* the first rank of an exclusive scan receives nothing: its receive buffer may be anything, unless it sends from it */
+    bool receives = inclusive || comm->rank || sendbuf == MPI_IN_PLACE;
+    rc = dz_check_data(how->call, comm, receives ? recvbuf : sendbuf, count, type, "count");
+    if (!rc)
+        rc = dz_check_op(how->call, comm, op, type);
+    if (!rc && sendbuf != MPI_IN_PLACE)
+        rc = dz_check_buf(how->call, comm, sendbuf, count, type);
+    if (rc || !(c = dz_coll_open(how, comm, &now)))
+        return rc ? rc : MPI_ERR_NO_MEM;
     const void *own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
-    struct dz_coll c = dz_coll_begin("MPI_Scan", comm);
-    return dz_coll_end(&c, scan(&c, own, recvbuf, (size_t)count, datatype, op, true));
+    return dz_coll_go(how, c, scan(c, own, recvbuf, (size_t)count, type, op, inclusive));
 }
-DZ_WEAK(PI_Scan)
 
-int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+static int scan_call(struct dz_how how, const void *sendbuf, void *recvbuf, int count, struct dz_type *datatype,
+                     struct dz_op *op, struct dz_comm *comm)
 {
-    DZ_ENTER("MPI_Exscan");
-    int rc = dz_check_comm("MPI_Exscan", comm);
-    if (!rc) /* the first rank receives nothing: its receive buffer may be anything, unless it sends from there */
-        rc = check_prefix("MPI_Exscan", comm, sendbuf,
-                          comm->rank || sendbuf == MPI_IN_PLACE ? recvbuf : (void *)sendbuf, count, datatype, op);
-    if (rc)
-        return rc;
-    const void *own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
-    struct dz_coll c = dz_coll_begin("MPI_Exscan", comm);
-    return dz_coll_end(&c, scan(&c, own, recvbuf, (size_t)count, datatype, op, false));
+    return prefix(&how, sendbuf, recvbuf, count, datatype, op, comm, true);
 }
-DZ_WEAK(PI_Exscan)
+DZ_COLLECTIVE(Scan, Iscan, scan_call,
+              DZ_LIST(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
+              DZ_LIST(sendbuf, recvbuf, count, datatype, op, comm))
+
+static int exscan_call(struct dz_how how, const void *sendbuf, void *recvbuf, int count, struct dz_type *datatype,
+                       struct dz_op *op, struct dz_comm *comm)
+{
+    return prefix(&how, sendbuf, recvbuf, count, datatype, op, comm, false);
+}
+DZ_COLLECTIVE(Exscan, Iexscan, exscan_call,
+              DZ_LIST(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
+              DZ_LIST(sendbuf, recvbuf, count, datatype, op, comm))
 
 /* ---- scattered reductions. Block r of the vector, elements first[r] to first[r + 1], goes to rank r. */
 static int deal(struct dz_coll *c, const void *whole, const size_t *first, void *rbuf, struct dz_type *type)
@@ -130,7 +121,7 @@ static int deal(struct dz_coll *c, const void *whole, const size_t *first, void 
     for (int r = 1; !rc && r < c->comm->size; r++)
         if (first[r + 1] > first[r])
             rc = dz_coll_send(c, dz_coll_at(whole, (ptrdiff_t)first[r], type), first[r + 1] - first[r], type, r);
-    return rc ? rc : dz_coll_copy(whole, mine, type, rbuf, mine, type);
+    return rc ? rc : dz_coll_copy(c, whole, mine, type, rbuf, mine, type);
 }
 
 static int scatter_reduce(struct dz_coll *c, const void *own, void *rbuf, const size_t *first, struct dz_type *type,
@@ -138,31 +129,31 @@ static int scatter_reduce(struct dz_coll *c, const void *own, void *rbuf, const 
 {
     int size = c->comm->size, rank = c->comm->rank;
     size_t count = first[size], mine = first[rank + 1] - first[rank];
-    struct dz_scratch all;
+    void *all;
     if (!count)
         return MPI_SUCCESS;
-    int rc = dz_scratch_open(&all, count, type);
+    int rc = dz_scratch_open(c, &all, count, type);
     if (rc)
         return rc;
     if (size > 1 && op->commute && count * type->size >= RING_BYTES) {
-        rc = dz_coll_copy(own, count, type, all.at, count, type);
+        rc = dz_coll_copy(c, own, count, type, all, count, type);
         if (!rc)
-            rc = dz_coll_ring_reduce(c, all.at, first, type, op);
+            rc = dz_coll_ring_reduce(c, all, first, type, op);
         if (!rc)
-            rc = dz_coll_copy(dz_coll_at(all.at, (ptrdiff_t)first[rank], type), mine, type, rbuf, mine, type);
+            rc = dz_coll_copy(c, dz_coll_at(all, (ptrdiff_t)first[rank], type), mine, type, rbuf, mine, type);
     } else {
-        rc = dz_coll_reduce(c, own, all.at, count, type, op, 0);
+        rc = dz_coll_reduce(c, own, all, count, type, op, 0);
         if (!rc)
-            rc = deal(c, all.at, first, rbuf, type);
+            rc = deal(c, all, first, rbuf, type);
     }
-    free(all.mem);
     return rc;
 }
 
 /* counts: NULL for `each` everywhere. comm is checked. */
-static int reduce_scatter(const char *call, const void *sendbuf, void *recvbuf, const int *counts, int each,
-                          struct dz_type *type, struct dz_op *op, struct dz_comm *comm)
+static int scattered(const struct dz_how *how, const void *sendbuf, void *recvbuf, const int *counts, int each,
+                     struct dz_type *type, struct dz_op *op, struct dz_comm *comm)
 {
+    const char *call = how->call;
     bool in_place = sendbuf == MPI_IN_PLACE;
     size_t *first = calloc((size_t)comm->size + 1, sizeof *first);
     int rc = first ? MPI_SUCCESS : dz_raise_errno(comm, -ENOMEM, call, NULL);
@@ -181,29 +172,34 @@ static int reduce_scatter(const char *call, const void *sendbuf, void *recvbuf, 
         rc = dz_check_buf(call, comm, recvbuf,
                           (MPI_Count)(in_place ? first[comm->size] : first[comm->rank + 1] - first[comm->rank]), type);
     if (!rc) {
-        struct dz_coll c = dz_coll_begin(call, comm);
-        rc = dz_coll_end(&c, scatter_reduce(&c, in_place ? recvbuf : sendbuf, recvbuf, first, type, op));
+        struct dz_coll now, *c = dz_coll_open(how, comm, &now);
+        rc = c ? dz_coll_go(how, c, scatter_reduce(c, in_place ? recvbuf : sendbuf, recvbuf, first, type, op))
+               : MPI_ERR_NO_MEM;
     }
     free(first);
     return rc;
 }
 
-int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
-                        MPI_Comm comm)
+static int reduce_scatter(struct dz_how how, const void *sendbuf, void *recvbuf, const int recvcounts[],
+                          struct dz_type *datatype, struct dz_op *op, struct dz_comm *comm)
 {
-    DZ_ENTER("MPI_Reduce_scatter");
-    int rc = dz_check_comm("MPI_Reduce_scatter", comm);
+    int rc = dz_coll_check(&how, comm);
     if (!rc)
-        rc = dz_check_ptr("MPI_Reduce_scatter", comm, recvcounts, "recvcounts");
-    return rc ? rc : reduce_scatter("MPI_Reduce_scatter", sendbuf, recvbuf, recvcounts, 0, datatype, op, comm);
+        rc = dz_check_ptr(how.call, comm, recvcounts, "recvcounts");
+    return rc ? rc : scattered(&how, sendbuf, recvbuf, recvcounts, 0, datatype, op, comm);
 }
-DZ_WEAK(PI_Reduce_scatter)
+DZ_COLLECTIVE(Reduce_scatter, Ireduce_scatter, reduce_scatter,
+              DZ_LIST(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
+                      MPI_Comm comm),
+              DZ_LIST(sendbuf, recvbuf, recvcounts, datatype, op, comm))
 
-int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm)
+static int reduce_scatter_block(struct dz_how how, const void *sendbuf, void *recvbuf, int recvcount,
+                                struct dz_type *datatype, struct dz_op *op, struct dz_comm *comm)
 {
-    DZ_ENTER("MPI_Reduce_scatter_block");
-    int rc = dz_check_comm("MPI_Reduce_scatter_block", comm);
-    return rc ? rc : reduce_scatter("MPI_Reduce_scatter_block", sendbuf, recvbuf, NULL, recvcount, datatype, op, comm);
+    int rc = dz_coll_check(&how, comm);
+    return rc ? rc : scattered(&how, sendbuf, recvbuf, NULL, recvcount, datatype, op, comm);
 }
-DZ_WEAK(PI_Reduce_scatter_block)
+DZ_COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block,
+              DZ_LIST(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
+                      MPI_Comm comm),
+              DZ_LIST(sendbuf, recvbuf, recvcount, datatype, op, comm))

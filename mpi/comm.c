@@ -60,7 +60,7 @@ static int fill(struct dz_comm *c, struct dz_group *group, uint64_t ctx, const c
     c->group = group;
     c->world = group->world;
     c->coll_seq = 0;
-    c->attrs = c->topo = NULL;
+    c->attrs = c->topo = c->resident = NULL;
     snprintf(c->name, sizeof c->name, "%s", name);
     atomic_store_explicit(&c->refs, 1, memory_order_relaxed);
     dz_lock();
@@ -101,6 +101,7 @@ int dz_comm_init(void)
 void dz_comm_fini(void)
 {
     dz_attr_clear(MPI_COMM_SELF); /* what its callbacks return has nobody to go to */
+    dz_resident_clear(MPI_COMM_WORLD);
 }
 
 int dz_comm_make(struct dz_comm *parent, struct dz_group *group, uint64_t ctx, struct dz_comm **out)
@@ -145,6 +146,7 @@ int dz_comm_release(struct dz_comm *comm)
     int rc = dz_attr_clear(comm);
     if (rc)
         return rc;
+    dz_resident_clear(comm);
     dz_lock();
     dz_comm_put(comm);
     dz_unlock();
@@ -185,11 +187,12 @@ DZ_WEAK(PI_Comm_disconnect)
 /* ---- duplicates */
 static int dup_comm(const char *call, struct dz_comm *comm, MPI_Comm *newcomm)
 {
-    struct dz_coll c = dz_coll_begin(call, comm);
+    struct dz_coll c;
     uint64_t ctx = comm->rank ? 0 : new_context();
-    int rc = dz_coll_bcast(&c, &ctx, sizeof ctx, MPI_BYTE, 0);
+    dz_coll_begin(&c, call, comm);
+    int rc = dz_coll_end(&c, dz_coll_bcast(&c, &ctx, sizeof ctx, MPI_BYTE, 0));
     if (rc)
-        return dz_coll_end(&c, rc);
+        return rc;
     struct dz_comm *made;
     dz_group_get(comm->group);
     int err = dz_comm_make(comm, comm->group, ctx, &made);
@@ -276,13 +279,14 @@ int dz_comm_split(const char *call, struct dz_comm *comm, int color, int key, st
     struct entry *all = malloc((size_t)comm->size * sizeof *all);
     if (!all)
         return dz_raise_errno(comm, -ENOMEM, call, NULL);
-    struct dz_coll c = dz_coll_begin(call, comm);
-    int rc = dz_coll_allgather_bytes(&c, &own, all, sizeof own), err = 0;
+    struct dz_coll c;
+    dz_coll_begin(&c, call, comm);
+    int rc = dz_coll_end(&c, dz_coll_allgather_bytes(&c, &own, all, sizeof own)), err = 0;
     *out = MPI_COMM_NULL;
     if (!rc && color != MPI_UNDEFINED)
         err = make_part(comm, all, color, out);
     free(all);
-    return err ? dz_raise_errno(comm, err, call, NULL) : dz_coll_end(&c, rc);
+    return err ? dz_raise_errno(comm, err, call, NULL) : rc;
 }
 
 int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
@@ -343,9 +347,9 @@ static int create(struct dz_coll *c, struct dz_group *group, const int *ranks, M
 {
     struct dz_comm *made;
     uint64_t ctx = group->rank ? 0 : new_context();
-    int rc = tell_group(c, ranks, group->rank, group->size, &ctx);
+    int rc = dz_coll_end(c, tell_group(c, ranks, group->rank, group->size, &ctx));
     if (rc)
-        return dz_coll_end(c, rc);
+        return rc;
     dz_group_get(group);
     int err = dz_comm_make(c->comm, group, ctx, &made);
     if (err)
@@ -380,7 +384,8 @@ int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
         rc = dz_check_group("MPI_Comm_create", comm, group, "group");
     if (rc)
         return rc;
-    struct dz_coll c = dz_coll_begin("MPI_Comm_create", comm);
+    struct dz_coll c;
+    dz_coll_begin(&c, "MPI_Comm_create", comm);
     return create_checked(&c, group, newcomm);
 }
 DZ_WEAK(PI_Comm_create)
@@ -395,8 +400,8 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
         rc = dz_check_tag("MPI_Comm_create_group", comm, tag, false);
     if (rc)
         return rc;
-    struct dz_coll c = {
-        .comm = comm, .call = "MPI_Comm_create_group", .tag = DZ_COLL_TAGS | tag % DZ_COLL_TAGS, .peer = -1};
+    struct dz_coll c = {.comm = comm, .call = "MPI_Comm_create_group", .tag = DZ_COLL_TAGS | tag % DZ_COLL_TAGS,
+                        .peer = -1, .mode = DZ_COLL_BLOCKING};
     return create_checked(&c, group, newcomm);
 }
 DZ_WEAK(PI_Comm_create_group)

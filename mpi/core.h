@@ -6,9 +6,9 @@
  * not carry it is reported as a bad argument instead of being followed.
  *
  * Locking: one lock (dz_lock) guards everything but the partitioned hot path (MPI_Pready, MPI_Parrived, and the
- * partitions of Start, Test and Wait), which lives on atomics of its own (part.c). Taken only at
- * MPI_THREAD_MULTIPLE, and beside a progress thread; dz_threaded says so. Entry points take it; engine functions named here expect it held unless
- * they say otherwise. */
+ * partitions of Start, Test and Wait), which lives on atomics of its own (part.h). Taken only at MPI_THREAD_MULTIPLE,
+ * and beside a progress thread; dz_threaded says so. Entry points take it; engine functions named here expect it held
+ * unless they say otherwise. */
 #ifndef DZ_MPI_CORE_H
 #define DZ_MPI_CORE_H
 
@@ -109,6 +109,7 @@ struct dz_comm { /* 512 bytes in the ABI */
     struct dz_errhandler *errh;
     struct dz_mq *mq[2]; /* of ctx and ctx + 1 */
     uint32_t coll_seq;   /* collectives done; tags of the collective context */
+    void *resident;      /* short collectives that keep coming (coll_resident.c), NULL: none */
     bool predefined;
     char name[MPI_MAX_OBJECT_NAME];
     void *attrs;         /* attribute list (T1), NULL: none */
@@ -203,7 +204,7 @@ bool dz_op_valid(const struct dz_op *op, const struct dz_type *type);
 void dz_op_apply(struct dz_op *op, struct dz_type *type, const void *in, void *inout, size_t count);
 
 /* ---------------------------------------------------------------- requests (request.c) */
-enum dz_req_kind { DZ_REQ_NULL, DZ_REQ_SEND, DZ_REQ_RECV, DZ_REQ_PSEND, DZ_REQ_PRECV };
+enum dz_req_kind { DZ_REQ_NULL, DZ_REQ_SEND, DZ_REQ_RECV, DZ_REQ_PSEND, DZ_REQ_PRECV, DZ_REQ_COLL };
 struct dz_request;
 struct dz_request_ops {
     const char *name;
@@ -211,8 +212,9 @@ struct dz_request_ops {
     int (*start)(struct dz_request *, const char *call);
     /* May move this request alone. True: complete. Without the lock, from any thread. NULL: `complete` says it. */
     bool (*poll)(struct dz_request *);
-    /* Gives the request's memory back (lock held, request inactive or complete). */
+    /* Gives the request's memory back (lock held, unless free_locks; request inactive or complete). */
     void (*free)(struct dz_request *);
+    bool free_locks; /* it takes the lock itself */
     /* 0: will end cancelled or completed; else -errno (lock held, request active) */
     int (*cancel)(struct dz_request *);
 };
@@ -238,6 +240,8 @@ void dz_request_init(struct dz_request *, int kind, bool persistent, const struc
 void dz_wait_until(bool (*done)(void *), void *arg);
 /* Internal wait on one plain request: completes, returns its error class, and frees it. Without the lock. */
 int dz_request_wait(struct dz_request *);
+/* It is complete: gives it up as MPI_Wait does, and returns its error class. Without the lock. */
+int dz_request_finish(struct dz_request *);
 extern const MPI_Status dz_status_empty; /* source ANY_SOURCE, tag ANY_TAG, count 0 */
 
 /* ---------------------------------------------------------------- progress (progress.c) */

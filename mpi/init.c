@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mpi/coll.h"
 #include "mpi/errors.h"
 #include "mpi/p2p.h"
 #include "mpi/part.h"
@@ -263,6 +264,7 @@ int PMPI_Finalize(void)
     dz_lock();
     dz_part_fini();
     dz_p2p_fini();
+    dz_coll_fini();
     dz_type_fini();
     dz_unlock();
     write_counters();

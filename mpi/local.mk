@@ -6,10 +6,13 @@ mpi_sources = \
 	mpi/check.c \
 	mpi/coll.c \
 	mpi/coll.h \
+	mpi/coll_allgather.c \
 	mpi/coll_alltoall.c \
 	mpi/coll_gather.c \
 	mpi/coll_reduce.c \
+	mpi/coll_resident.c \
 	mpi/coll_scan.c \
+	mpi/coll_sched.c \
 	mpi/comm.c \
 	mpi/comm.h \
 	mpi/core.h \

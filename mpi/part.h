@@ -45,6 +45,7 @@ struct dz_psend {
     _Atomic uint64_t usual;  /* the same once it is this epoch's; stays 0 where Pready claims its word first */
     _Atomic uint64_t given;  /* epoch << 32 | all below this were seen GIVEN: where the next look begins */
     _Atomic int fail;        /* MPI class: what cannot complete ends with it */
+    uint64_t ctx;            /* what it is matched in */
     uint64_t recv_last;      /* the receiver has closed its end after this epoch; UINT64_MAX: it has not */
     uint32_t kept_from;      /* lock: what progress has to give lies at or above this, once the epoch may go */
     bool claims;             /* MPI_THREAD_MULTIPLE and partitions of DZ_PART_LARGE: Pready claims its word first */
@@ -89,6 +90,7 @@ struct dz_precv {
     _Atomic int fail;
     _Atomic uint64_t send_last; /* no epoch beyond this will come; UINT64_MAX: not known */
     uint64_t seq;            /* order of init */
+    uint64_t ctx;            /* what it is matched in */
     int tag;
     int source;
     uint64_t part_bytes;
@@ -100,6 +102,21 @@ struct dz_precv {
     struct dz_precv *take_next;    /* those that progress takes partitions for */
     bool taking;                   /* in that list */
 };
+
+/* What an init call says, checked. */
+struct dz_part_args {
+    const char *call;
+    const void *buf;
+    int parts;
+    MPI_Count count;       /* of one partition */
+    struct dz_type *type;
+    int peer, tag;
+    struct dz_comm *comm;
+    int coll;              /* 0: the user's; 1: a collective's, which matches its like only */
+};
+/* part_entry.c, lock held: a new inactive request. 0 or -errno. */
+int dz_psend_create(const struct dz_part_args *, struct dz_request **);
+int dz_precv_create(const struct dz_part_args *, struct dz_request **);
 
 /* A release that another thread may look at crosswise (Dekker's way): with one thread there is nobody to cross. */
 static inline void dz_store_crosswise(_Atomic uint64_t *word, uint64_t value)

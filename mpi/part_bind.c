@@ -207,7 +207,7 @@ int dz_part_offer(struct dz_psend *s, int tag, const struct dz_chan_desc *d, con
     memcpy(payload, &in, sizeof in);
     memcpy(payload + sizeof in, blob, bytes);
     struct dz_am am = {.kind = DZ_AM_PART_INIT, .src = s->req.comm->rank, .tag = tag,
-                       .ctx = s->req.comm->ctx, .a = (uint64_t)(uintptr_t)s};
+                       .ctx = s->ctx, .a = (uint64_t)(uintptr_t)s};
     int rc = dz_post(s->peer, &am, payload, sizeof in + bytes);
     if (rc)
         return rc;
@@ -236,7 +236,7 @@ void dz_part_withdraw(struct dz_psend *s)
 /* ---- the receiver's side */
 int dz_part_want(struct dz_precv *r)
 {
-    struct key *k = key_get(r->req.comm->ctx, r->peer, r->tag);
+    struct key *k = key_get(r->ctx, r->peer, r->tag);
     if (!k)
         return -ENOMEM;
     r->seq = ++last_seq;
@@ -262,7 +262,7 @@ static void wait_again(struct dz_offer *o)
 
 static void leave_key(struct dz_precv *r)
 {
-    struct key *k = *key_place(r->req.comm->ctx, r->peer, r->tag);
+    struct key *k = *key_place(r->ctx, r->peer, r->tag);
     for (struct dz_precv **at = k ? &k->recvs : NULL; at && *at; at = &(*at)->wait_next) {
         if (*at == r) {
             *at = r->wait_next;
@@ -366,7 +366,7 @@ static void arrived_close(struct dz_peer *peer, const struct dz_am *am)
             unbind(r, o);
             offer_close(o);
             atomic_store_explicit(&r->send_last, UINT64_MAX, memory_order_relaxed);
-            struct key *k = key_get(r->req.comm->ctx, r->peer, r->tag);
+            struct key *k = key_get(r->ctx, r->peer, r->tag);
             if (!k) {
                 atomic_store_explicit(&r->fail, MPI_ERR_NO_MEM, memory_order_relaxed);
                 return;

@@ -7,25 +7,11 @@
 
 #include "mpi/part.h"
 
-/* The arguments that both init calls share. */
-struct args {
-    const char *call;
-    const void *buf;
-    int parts;
-    MPI_Count count;
-    struct dz_type *type;
-    int peer, tag;
-    struct dz_comm *comm;
-    struct dz_info *info;
-    MPI_Request *request;
-    const char *peer_name;
-};
-
-static int check(const struct args *a)
+static int check(const struct dz_part_args *a, const char *peer_name, struct dz_info *info, MPI_Request *request)
 {
     int rc = dz_check_comm(a->call, a->comm);
     if (!rc)
-        rc = dz_check_ptr(a->call, a->comm, a->request, "request");
+        rc = dz_check_ptr(a->call, a->comm, request, "request");
     if (!rc && a->parts <= 0)
         rc = dz_raise(a->comm, MPI_ERR_ARG, a->call, "partitions is %d, must be at least 1", a->parts);
     if (!rc)
@@ -34,9 +20,9 @@ static int check(const struct args *a)
         rc = dz_check_type(a->call, a->comm, a->type, "datatype");
     if (!rc && a->peer == MPI_ANY_SOURCE)
         rc = dz_raise(a->comm, MPI_ERR_RANK, a->call, "%s is MPI_ANY_SOURCE: partitioned receives name their sender",
-                      a->peer_name);
+                      peer_name);
     if (!rc)
-        rc = dz_check_dest(a->call, a->comm, a->peer, a->peer_name);
+        rc = dz_check_dest(a->call, a->comm, a->peer, peer_name);
     if (!rc && a->tag == MPI_ANY_TAG)
         rc = dz_raise(a->comm, MPI_ERR_TAG, a->call, "tag is MPI_ANY_TAG: partitioned calls name their tag");
     if (!rc)
@@ -46,12 +32,12 @@ static int check(const struct args *a)
                       (long long)a->count, a->parts);
     if (!rc)
         rc = dz_check_buf(a->call, a->comm, a->buf, a->count, a->type);
-    if (!rc && !dz_info_ok(a->info))
+    if (!rc && !dz_info_ok(info))
         rc = dz_raise(a->comm, MPI_ERR_INFO, a->call, "info is no info object");
     return rc;
 }
 
-static struct dz_chan_desc describe(const struct args *a)
+static struct dz_chan_desc describe(const struct dz_part_args *a)
 {
     return (struct dz_chan_desc){.view = dz_type_view(a->type, a->buf, (size_t)a->count * (size_t)a->parts),
                                  .part_bytes = (size_t)a->count * a->type->size, .parts = (uint32_t)a->parts};
@@ -62,7 +48,7 @@ static int unreachable(struct dz_peer *peer)
     return peer->gone ? -EHOSTDOWN : peer->t ? 0 : -EHOSTUNREACH;
 }
 
-static int connect(struct dz_psend *s, const struct args *a)
+static int connect(struct dz_psend *s, const struct dz_part_args *a)
 {
     struct dz_chan_desc d = describe(a);
     char blob[DZ_BLOB_MAX];
@@ -80,13 +66,14 @@ static int connect(struct dz_psend *s, const struct args *a)
     return rc;
 }
 
-static int psend_create(const struct args *a)
+int dz_psend_create(const struct dz_part_args *a, struct dz_request **request)
 {
     struct dz_psend *s = calloc(1, sizeof *s + (size_t)a->parts * sizeof s->ready[0]);
     if (!s)
         return -ENOMEM;
     dz_request_init(&s->req, DZ_REQ_PSEND, true, &dz_psend_ops, a->comm);
     s->parts = (uint32_t)a->parts;
+    s->ctx = a->comm->ctx + (uint64_t)a->coll;
     s->claims = dz_threaded && (size_t)a->count * a->type->size >= DZ_PART_LARGE;
     s->type = a->type;
     int rc = 0;
@@ -100,7 +87,7 @@ static int psend_create(const struct args *a)
     }
     dz_comm_get(a->comm);
     dz_type_get(a->type);
-    *a->request = &s->req;
+    *request = &s->req;
     return 0;
 }
 
@@ -108,24 +95,25 @@ int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Dataty
                     MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     DZ_ENTER("MPI_Psend_init");
-    struct args a = {"MPI_Psend_init", buf, partitions, count, datatype, dest, tag, comm, info, request, "dest"};
-    int rc = check(&a);
+    struct dz_part_args a = {"MPI_Psend_init", buf, partitions, count, datatype, dest, tag, comm, 0};
+    int rc = check(&a, "dest", info, request);
     if (rc)
         return rc;
     dz_lock();
-    rc = psend_create(&a);
+    rc = dz_psend_create(&a, request);
     dz_unlock();
     return rc ? dz_raise_errno(comm, rc, a.call, dz_comm_peer(comm, dest)) : MPI_SUCCESS;
 }
 DZ_WEAK(PI_Psend_init)
 
-static int precv_create(const struct args *a)
+int dz_precv_create(const struct dz_part_args *a, struct dz_request **request)
 {
     struct dz_precv *r = calloc(1, sizeof *r);
     if (!r)
         return -ENOMEM;
     dz_request_init(&r->req, DZ_REQ_PRECV, true, &dz_precv_ops, a->comm);
     r->parts = (uint32_t)a->parts;
+    r->ctx = a->comm->ctx + (uint64_t)a->coll;
     r->type = a->type;
     r->source = a->peer;
     r->tag = a->tag;
@@ -147,7 +135,7 @@ static int precv_create(const struct args *a)
     }
     dz_comm_get(a->comm);
     dz_type_get(a->type);
-    *a->request = &r->req;
+    *request = &r->req;
     return 0;
 }
 
@@ -155,12 +143,12 @@ int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype dat
                     MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     DZ_ENTER("MPI_Precv_init");
-    struct args a = {"MPI_Precv_init", buf, partitions, count, datatype, source, tag, comm, info, request, "source"};
-    int rc = check(&a);
+    struct dz_part_args a = {"MPI_Precv_init", buf, partitions, count, datatype, source, tag, comm, 0};
+    int rc = check(&a, "source", info, request);
     if (rc)
         return rc;
     dz_lock();
-    rc = precv_create(&a);
+    rc = dz_precv_create(&a, request);
     dz_unlock();
     return rc ? dz_raise_errno(comm, rc, a.call, dz_comm_peer(comm, source)) : MPI_SUCCESS;
 }

@@ -1,7 +1,8 @@
 /* progress.c - what moves when somebody waits, and how waiting gives way.
  *
- * Unless asked for (progress_thread.c) there is no progress thread: whoever waits or tests moves everything. At MPI_THREAD_MULTIPLE one thread does so at
- * a time; the others look at their own requests alone, which needs no lock for partitions.
+ * Unless asked for (progress_thread.c) there is no progress thread: whoever waits or tests moves everything. At
+ * MPI_THREAD_MULTIPLE one thread does so at a time; the others look at their own requests alone, which needs no lock
+ * for partitions.
  *
  * Waiting has three steps. Polls without a pause: what is awaited is usually less than a microsecond away. Then
  * sched_yield between polls: harmless where each rank has its core, and all that is needed where threads of this rank
@@ -11,7 +12,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "mpi/core.h"
+#include "mpi/coll.h"
 #include "mpi/p2p.h"
 #include "mpi/part.h"
 
@@ -27,7 +28,7 @@ int dz_progress(void)
         return 0;
     int n = dz_transport_poll() + dz_out_progress() + dz_part_progress();
     dz_unlock();
-    return n;
+    return n + dz_coll_progress();
 }
 
 static uint64_t now_ns(void)

@@ -55,6 +55,16 @@ struct failure {
     const char *name;
 };
 
+static void free_request(struct dz_request *r)
+{
+    bool locks = r->ops->free_locks;
+    if (!locks)
+        dz_lock();
+    r->ops->free(r);
+    if (!locks)
+        dz_unlock();
+}
+
 /* *request is complete. Returns its error class, and fills *failure when that is not MPI_SUCCESS. */
 static int retire(MPI_Request *request, MPI_Status *status, struct failure *failure)
 {
@@ -67,11 +77,15 @@ static int retire(MPI_Request *request, MPI_Status *status, struct failure *fail
         atomic_store_explicit(&r->active, false, memory_order_release); /* acquire: idle */
         return error;
     }
-    dz_lock();
-    r->ops->free(r);
-    dz_unlock();
+    free_request(r);
     *request = MPI_REQUEST_NULL;
     return error;
+}
+
+int dz_request_finish(struct dz_request *r)
+{
+    struct failure ignored;
+    return retire(&r, NULL, &ignored);
 }
 
 static int raise_failed(const char *call, const struct failure *f)
@@ -117,8 +131,7 @@ int dz_request_wait(struct dz_request *r)
         else
             dz_backoff_pause(&b);
     }
-    struct failure ignored;
-    return retire(&r, NULL, &ignored);
+    return dz_request_finish(r);
 }
 
 static void wait_one(struct dz_request *r)
@@ -450,10 +463,15 @@ int PMPI_Request_free(MPI_Request *request)
     struct dz_request *r = *request;
     if (r->kind == DZ_REQ_NULL)
         return dz_raise(NULL, MPI_ERR_REQUEST, "MPI_Request_free", "request is MPI_REQUEST_NULL");
-    bool partitioned = r->kind == DZ_REQ_PSEND || r->kind == DZ_REQ_PRECV;
-    if (partitioned && !idle(r))
+    bool plain = r->kind == DZ_REQ_SEND || r->kind == DZ_REQ_RECV;
+    if (!plain && !idle(r))
         return dz_raise(r->comm, MPI_ERR_REQUEST, "MPI_Request_free",
                         "request is an active %s: complete it before it is freed", r->ops->name);
+    if (!plain) {
+        free_request(r);
+        *request = MPI_REQUEST_NULL;
+        return MPI_SUCCESS;
+    }
     dz_lock();
     if (idle(r) || atomic_load_explicit(&r->complete, memory_order_acquire))
         r->ops->free(r);

@@ -10,6 +10,8 @@ cd "$top_builddir" || exit 1
 out=$(mktemp -d)
 bad=0
 export DZ_TEST_SCALE=${DZ_TEST_SCALE:-100} TMPDIR=$out
+LSAN_OPTIONS=suppressions=$(cd "$top_srcdir" && pwd)/test/lsan.supp:print_suppressions=0 # what test/run does not start
+export LSAN_OPTIONS
 # runs whose settings are of shared memory say nothing new over RDMA
 export DZ_TEST_WITHOUT="DENIZEN_TRANSPORT DENIZEN_SLOT_LIMIT DENIZEN_SLOT_RING DENIZEN_CMA DENIZEN_POOL DENIZEN_CHUNK"
 
