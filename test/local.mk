@@ -126,6 +126,7 @@ bin_PROGRAMS += denizen-perf
 denizen_perf_SOURCES = \
 	test/bench/floor.c \
 	test/bench/main.c \
+	test/bench/coll.c \
 	test/bench/p2p.c \
 	test/bench/part.c \
 	test/bench/perf.h \

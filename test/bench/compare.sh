@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
 done
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-sources=$(ls "$top_srcdir"/test/bench/{floor,main,p2p,part,report}.c)
+sources=$(ls "$top_srcdir"/test/bench/{coll,floor,main,p2p,part,report}.c)
 ours=${PERF_DENIZEN:-$top_builddir/denizen-perf}
 [ -x "$ours" ] || { echo "$ours is not built"; exit 1; }
 python=$(command -v python3) || { echo "python3 is missing: it makes the table"; exit 1; }

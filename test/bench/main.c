@@ -10,7 +10,7 @@
 #include "perf.h"
 
 struct options opt = {.pin = true};
-int rank, cpus[2];
+int rank, ranks, cpus[2];
 cpu_set_t inherited;
 
 double now_us(void)
@@ -50,7 +50,15 @@ double one_run(round_trip *fn, void *arg, long bytes)
 
 void measure(const char *what, long bytes, int parts, enum floor_kind kind, round_trip *fn, void *arg)
 {
-    double us[RUNS], floors[RUNS + 1], ratio[RUNS];
+    double us[RUNS], floors[RUNS + 1] = {0}, ratio[RUNS] = {0};
+    if (ranks != 2) {
+        one_run(fn, arg, bytes);
+        for (int r = 0; r < RUNS; r++)
+            us[r] = one_run(fn, arg, bytes);
+        if (!rank)
+            report_figure(&(struct figure){.what = what, .bytes = bytes, .parts = parts, .us = median(us, RUNS)});
+        return;
+    }
     floor_prepare(kind, bytes, parts);
     one_run(fn, arg, bytes);
     floor_run();
@@ -141,9 +149,10 @@ void put_buffer(void *p, bool receive)
 static void usage(int rc)
 {
     fprintf(rc ? stderr : stdout,
-            "usage: mpirun -n 2 denizen-perf [options]\n"
+            "usage: mpirun -n 2 denizen-perf [options]      (allreduce, alltoall: any number of ranks)\n"
             "  --quick            a fifth of the samples, fewer sizes\n"
-            "  --only LIST        of part, parrived, persistent, plain, floor, rate (default: all but rate)\n"
+            "  --only LIST        of part, parrived, persistent, plain, floor, allreduce, alltoall, rate\n"
+            "                     (default: all but the last three)\n"
             "  --sizes LIST       bytes, comma separated, up to 4194304\n"
             "  --parts LIST       partition counts\n"
             "  --alloc            receive buffers from MPI_Alloc_mem, beside the one-copy floor\n"
@@ -174,7 +183,8 @@ static const struct section {
 } sections[] = {
     {"floor", true, false, measure_flag},           {"part", true, true, measure_partitioned},
     {"parrived", true, true, measure_parrived},     {"persistent", true, false, measure_persistent},
-    {"plain", true, false, measure_plain},          {"rate", false, true, measure_rate},
+    {"plain", true, false, measure_plain},          {"allreduce", false, false, measure_allreduce},
+    {"alltoall", false, false, measure_alltoall},   {"rate", false, true, measure_rate},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
@@ -205,8 +215,8 @@ static void check_only(void)
         while (s < SECTIONS && !is_word(p, w, sections[s].name))
             s++;
         if (s == SECTIONS) {
-            fprintf(stderr, "denizen-perf: --only: '%.*s' is none of part, parrived, persistent, plain, floor, rate\n",
-                    (int)w, p);
+            fprintf(stderr, "denizen-perf: --only: '%.*s' is none of part, parrived, persistent, plain, floor, allreduce, "
+                    "alltoall, rate\n", (int)w, p);
             exit(2);
         }
         p = p[w] ? p + w + 1 : NULL;
@@ -291,33 +301,47 @@ static void startup(double began, double inited, int size)
                           : "%d ranks: MPI_Init %.2f ms, to the first message %.2f ms\n", size, all[0], all[1]);
 }
 
+static bool only_collectives(void)
+{
+    for (int s = 0; s < SECTIONS; s++)
+        if (wanted(&sections[s]) && sections[s].measure != measure_allreduce && sections[s].measure != measure_alltoall)
+            return false;
+    return true;
+}
+
+static void gather_cpus(int cpu) /* of the first two ranks */
+{
+    int mine[2] = {rank == 0 ? cpu : 0, rank == 1 ? cpu : 0};
+    MPI_Allreduce(mine, cpus, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
-    int provided, size, cpu;
+    int provided, cpu;
     parse(argc, argv);
     bool threads = wanted(&sections[SECTIONS - 1]);
     double began = now_us();
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     double inited = now_us();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (opt.startup) {
-        startup(began, inited, size);
+        startup(began, inited, ranks);
         MPI_Finalize();
         return 0;
     }
-    if (size != 2) {
+    if (ranks < 2 || (ranks > 2 && !only_collectives())) {
         if (rank == 0)
-            fprintf(stderr, "denizen-perf: needs 2 ranks, has %d (mpirun -n 2 denizen-perf)\n", size);
+            fprintf(stderr, "denizen-perf: needs 2 ranks, has %d (mpirun -n 2 denizen-perf)\n", ranks);
         MPI_Finalize();
         return 2;
     }
     cpu = pin();
-    MPI_Gather(&cpu, 1, MPI_INT, cpus, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    MPI_Bcast(cpus, 2, MPI_INT, 0, MPI_COMM_WORLD);
+    gather_cpus(cpu);
     if (rank == 0)
         report_head(provided, cpus);
-    floor_open();
+    if (ranks == 2)
+        floor_open();
     for (int s = 0; s < SECTIONS; s++) {
         if (!wanted(&sections[s]))
             continue;
@@ -326,7 +350,8 @@ int main(int argc, char **argv)
         else if (rank == 0)
             fprintf(stderr, "denizen-perf: %s is left out: this MPI has no partitioned calls\n", sections[s].name);
     }
-    floor_close();
+    if (ranks == 2)
+        floor_close();
     if (rank == 0)
         report_tail();
     MPI_Finalize();

@@ -30,7 +30,7 @@ struct options {
     int n_parts;
 };
 extern struct options opt;
-extern int rank; /* 0 or 1 */
+extern int rank, ranks; /* more than two: collectives only, without floors */
 extern int cpus[2]; /* where the ranks are */
 extern cpu_set_t inherited; /* the CPUs this rank might use before it was pinned */
 
@@ -71,6 +71,8 @@ void measure_parrived(void);
 void measure_rate(void);
 void measure_persistent(void); /* p2p.c */
 void measure_plain(void);
+void measure_allreduce(void); /* coll.c */
+void measure_alltoall(void);
 
 /* The byte at i of the message that `from` sends in round `round`. */
 static inline unsigned char pattern(int from, int round, long i)
