@@ -60,7 +60,8 @@ verbs_tests = \
 test_headers = \
 	test/bench/perf.h \
 	test/conform/check.h \
-	test/mpi/coll.h
+	test/mpi/coll.h \
+	test/mpi/modes.h
 
 # Unit tests see the internals.
 test_unit_match_LDADD = libdz.la -lm

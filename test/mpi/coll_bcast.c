@@ -1,8 +1,11 @@
 /* coll_bcast.c - MPI_Bcast from every root, short and long, contiguous and not, also with different types of one
  * signature on the two sides; MPI_Barrier lets nobody out before everybody is in (MPI 3.1, sections 5.3 and 5.4). */
 /* run: -n 7 -t 120
- * run: -n 4 -e DENIZEN_EAGER=1024 */
-#include "coll.h"
+ * run: -n 4 -e DENIZEN_EAGER=1024
+ * run: -n 7 -t 120 -e DZ_TEST_COLL=again
+ * run: -n 7 -t 120 -e DZ_TEST_COLL=later
+ * run: -n 7 -t 120 -e DZ_TEST_COLL=often */
+#include "modes.h"
 
 #include <time.h>
 

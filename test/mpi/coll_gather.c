@@ -1,8 +1,11 @@
 /* coll_gather.c - gather, scatter, allgather and alltoall, with equal and with different blocks, from every root, in
  * place, with blocks of nothing, and with other types at the two ends (MPI 3.1, sections 5.5 to 5.8). */
 /* run: -n 7 -t 120
- * run: -n 4 -e DENIZEN_EAGER=1024 */
-#include "coll.h"
+ * run: -n 4 -e DENIZEN_EAGER=1024
+ * run: -n 7 -t 120 -e DZ_TEST_COLL=again
+ * run: -n 7 -t 120 -e DZ_TEST_COLL=later
+ * run: -n 7 -t 120 -e DZ_TEST_COLL=often */
+#include "modes.h"
 
 enum { MAX_RANKS = 64 };
 static const int blocks[] = {0, 1, 3, 700, 9000}; /* ints */

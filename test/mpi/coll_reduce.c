@@ -1,8 +1,11 @@
 /* coll_reduce.c - MPI_Reduce and MPI_Allreduce against a loop over the ranks: operations, types, in place, no elements,
  * operations that do not commute, types with gaps, and equal bits on all ranks (MPI 3.1, section 5.9). */
 /* run: -n 7 -t 240
- * run: -n 4 -t 120 -e DENIZEN_CMA=0 */
-#include "coll.h"
+ * run: -n 4 -t 120 -e DENIZEN_CMA=0
+ * run: -n 4 -t 240 -e DZ_TEST_COLL=again
+ * run: -n 4 -t 240 -e DZ_TEST_COLL=later
+ * run: -n 4 -t 240 -e DZ_TEST_COLL=often */
+#include "modes.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,10 @@
 /* coll_scan.c - scan, exscan, reduce_scatter and reduce_scatter_block against a loop over the ranks, in place, with an
  * operation that does not commute, with blocks of nothing (MPI 3.1, sections 5.10 and 5.11). */
-/* run: -n 7 -t 120 */
-#include "coll.h"
+/* run: -n 7 -t 120
+ * run: -n 5 -t 120 -e DZ_TEST_COLL=again
+ * run: -n 5 -t 120 -e DZ_TEST_COLL=later
+ * run: -n 5 -t 120 -e DZ_TEST_COLL=often */
+#include "modes.h"
 
 enum { MAX_RANKS = 64 };
 static const int counts[] = {0, 1, 8, 6000};
