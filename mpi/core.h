@@ -281,6 +281,7 @@ struct dz_out {
 };
 void dz_out_append(struct dz_peer *, struct dz_out *);
 int dz_out_progress(void);
+void dz_out_fini(void);
 /* Sends a control message with a small payload, now or later, in order. 0 or -ENOMEM, -EHOSTDOWN. */
 int dz_post(struct dz_peer *, const struct dz_am *, const void *payload, size_t bytes);
 

@@ -263,6 +263,7 @@ int PMPI_Finalize(void)
     atomic_store_explicit(&dz_phase, DZ_FINALIZED, memory_order_release);
     dz_lock();
     dz_part_fini();
+    dz_out_fini();
     dz_p2p_fini();
     dz_coll_fini();
     dz_type_fini();

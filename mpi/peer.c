@@ -41,6 +41,17 @@ int dz_out_progress(void)
     return n;
 }
 
+/* All ranks have come to MPI_Finalize: what still waits here answers what came last, and nobody reads it any more. */
+void dz_out_fini(void)
+{
+    for (int r = 0; waiting && r < dz_boot.size; r++) {
+        bool gone = dz_peers[r].gone;
+        dz_peers[r].gone = true;
+        drain(&dz_peers[r]);
+        dz_peers[r].gone = gone;
+    }
+}
+
 struct held {
     struct dz_out out;
     struct dz_am am;

@@ -43,7 +43,7 @@ need_slurm() {
 }
 
 # Others may be at work in /dev/shm: their libraries' names are theirs.
-shm() { ls /dev/shm 2>/dev/null | grep -v -e '^mpich' -e '^vader' -e '^sem\.' -e '^pmix' -e '^psm' -e '^ompi'; }
+shm() { ls /dev/shm 2>/dev/null | grep -v -e '^mpich' -e '^vader' -e '^sem\.' -e '^pmix' -e '^psm' -e '^ompi' -e '^open_mpi'; }
 
 left_over() { # processes with our tag; the dead that nobody has reaped have no command line
     for file in $(grep -lsaF -- "$tag" /proc/[0-9]*/cmdline); do
