@@ -33,8 +33,10 @@ for mode in ${*:-plain reg limits full million post wc rkey qp kill}; do
 done
 if tc qdisc add dev veth0 root netem loss 1%; then
     run 120 plain
-    for name in conform/c05_unequal_counts mpi/p2p_sizes; do
-        DZ_TEST_SETTINGS="DENIZEN_TRANSPORT=verbs DENIZEN_IB_DEVICE=rxe% DENIZEN_IB_TIMEOUT=14" DZ_TEST_TIME=3 \
+    # not under AddressSanitizer: an emulated CPU is then too slow to answer before the device calls its peer dead
+    [ "${SANITIZERS:-no}" = no ] && programs="conform/c05_unequal_counts mpi/p2p_sizes" || programs=
+    for name in $programs; do
+        DZ_TEST_SETTINGS="DENIZEN_TRANSPORT=verbs DENIZEN_IB_DEVICE=rxe% DENIZEN_IB_TIMEOUT=16" DZ_TEST_TIME=3 \
             "$top_srcdir/test/run" "test/$name" >"$TMPDIR/loss" 2>&1 ||
             { echo "not ok $name with packets lost"; tail -n 20 "$TMPDIR/loss"; bad=1; }
     done
