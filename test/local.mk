@@ -135,3 +135,6 @@ denizen_perf_SOURCES = \
 denizen_perf_CPPFLAGS = -I$(builddir)/mpi
 man_MANS += man/denizen-perf.1
 EXTRA_DIST += man/denizen-perf.1
+
+# by hand, on a machine with a GPU: nvcc -arch=native -I. -O2 test/gpu/fences.cu
+EXTRA_DIST += cuda/mpix_device.h test/gpu/fences.cu
