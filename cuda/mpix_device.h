@@ -1,30 +1,31 @@
 /* mpix_device.h - partitioned communication and collectives from inside a kernel.
  *
- * A request that MPIX_Prequest_create (mpix.h) has bound to a device is used by the calls below, from CUDA device code or,
- * on the very same memory, from a host thread. No host MPI call is on the path. Two ways to run epochs:
+ * A request that MPIX_Prequest_create (mpix.h) has bound to a device is used by the calls below, from CUDA device code
+ * or, on the very same memory, from a host thread. No host MPI call is on the path. Two ways to run epochs:
  *
  *   from the host     MPI_Start(&request); kernels call MPIX_Pready or MPIX_Parrived; MPI_Wait(&request)
  *   from the device   MPIX_Start(pr); MPIX_Pready or MPIX_Parrived; MPIX_Wait(pr) - thousands of times in one kernel.
  *                     A request is driven from one side as long as its prequest lives.
  *
- * Every call has three forms: MPIX_X by one thread, MPIX_X_warp by all 32 threads of a converged warp, MPIX_X_block by all
- * threads of a block (of whole warps). The group forms share the copying and begin and end with a barrier of the group.
+ * Every call has three forms: MPIX_X by one thread, MPIX_X_warp by all 32 threads of a converged warp, MPIX_X_block by
+ * all threads of a block (of whole warps). The group forms share the copying and begin and end with a barrier of the
+ * group.
  *
  * Memory model. X happens-before Y below is CUDA's (PTX) and C11's at system scope.
- *   MPIX_Pready(p, pr)       what the calling thread (the group) has written to partition p, or has been synchronised with,
- *                            happens before whatever follows the receiver's Parrived of it. The partition's bytes alone:
- *                            nothing else that was written is ordered by it.
+ *   MPIX_Pready(p, pr)       what the calling thread (the group) has written to partition p, or has been synchronised
+ *                            with, happens before whatever follows the receiver's Parrived of it. The partition's
+ *                            bytes alone: nothing else that was written is ordered by it.
  *   MPIX_Parrived(pr, p, &f) f != 0: partition p is in the receive buffer, for the calling thread (the group). Other
  *                            threads: after a barrier with it, or by a call of their own.
- *   MPIX_Start(pr)           of a receive: what the caller (the group) has read of the buffer happens before it is written
- *                            again. Threads that mark or look for partitions must be synchronised with it.
- *   MPIX_Wait(pr)            of a send: the buffer may be written again; of a receive: all of it has arrived. Every thread
- *                            that used the request in this epoch must be synchronised with the caller before it.
+ *   MPIX_Start(pr)           of a receive: what the caller (the group) has read of the buffer happens before it is
+ *                            written again. Threads that mark or look for partitions must be synchronised with it.
+ *   MPIX_Wait(pr)            of a send: the buffer may be written again; of a receive: all of it has arrived. Every
+ *                            thread that used the request in this epoch must be synchronised with the caller before it.
  * A send may run a few epochs ahead of its receiver, never further: MPIX_Wait waits for that.
  *
- * Returned: 0 (MPI_SUCCESS) or an MPI error class: MPI_ERR_PROC_FAILED (the peer is gone), or what the request ended with.
- * Calls of one request's different partitions may run at once in any threads. Indices are not checked: they must be below
- * the request's number of partitions.
+ * Returned: 0 (MPI_SUCCESS) or an MPI error class: MPI_ERR_PROC_FAILED (the peer is gone), or what the request ended
+ * with. Calls of one request's different partitions may run at once in any threads. Indices are not checked: they must
+ * be below the request's number of partitions.
  *
  * Names as in MPI Acceleration Extensions (mpi-acx); MPIX_Start, MPIX_Wait and the group forms are ours. */
 #ifndef MPIX_DEVICE_H
@@ -126,8 +127,8 @@ MPIX_FN void mpix_st_release(uint64_t *p, uint64_t v)
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 #endif
 }
-/* A cell is 16 bytes and aligned: one access, single-copy atomic (PTX .b128; on the host the word is stored last and read
- * first, and nobody sees half a line). */
+/* A cell is 16 bytes and aligned: one access, single-copy atomic (PTX .b128; on the host the word is stored last and
+ * read first, and nobody sees half a line). */
 MPIX_FN void mpix_st_cell(char *at, uint64_t data, uint64_t word)
 {
 #ifdef __CUDA_ARCH__
@@ -196,11 +197,6 @@ MPIX_FN int mpix_any(int group, int v)
 #else
     return group * 0 + v;
 #endif
-}
-/* The same error in all threads, whichever of them has seen it. */
-MPIX_FN int mpix_agree(int group, const MPIX_Control *c, int rc)
-{
-    return mpix_any(group, rc != 0) ? (rc ? rc : (int)mpix_ld(&c->fail)) : 0;
 }
 
 /* ---- bytes */
@@ -304,8 +300,8 @@ MPIX_FN void mpix_put(int group, const MPIX_Lane *l, uint32_t part, uint64_t epo
     }
 }
 
-/* ---- the receiver's side. wait: until it has come, or control->fail. 1: taken, 0: not (all) there, < 0: failed. What a
- * thread returns is its own share. */
+/* ---- the receiver's side. wait: until it has come, or control->fail. 1: taken, 0: not (all) there, < 0: failed. What
+ * a thread returns is its own share. */
 MPIX_FN int mpix_spin(const uint64_t *word, uint64_t want, const MPIX_Control *c, int wait)
 {
     for (uint32_t i = 1;; i++) {
@@ -328,8 +324,8 @@ MPIX_FN int mpix_load_cell(const char *at, uint64_t want, uint64_t *data, const 
             return -1;
     }
 }
-MPIX_FN int mpix_take_cells(const MPIX_Lane *l, char *unit, char *to, uint64_t len, uint64_t want, uint32_t me, uint32_t n,
-                            const MPIX_Control *c, int wait)
+MPIX_FN int mpix_take_cells(const MPIX_Lane *l, char *unit, char *to, uint64_t len, uint64_t want, uint32_t me,
+                            uint32_t n, const MPIX_Control *c, int wait)
 {
     uint32_t i = me;
     for (; i < l->cells; i += 4 * n) {
@@ -354,8 +350,8 @@ MPIX_FN int mpix_take_cells(const MPIX_Lane *l, char *unit, char *to, uint64_t l
     }
     return 1;
 }
-MPIX_FN int mpix_take_units(int group, const MPIX_Lane *l, uint32_t part, char *unit, char *to, uint64_t room, uint64_t want,
-                            const MPIX_Control *c, int wait)
+MPIX_FN int mpix_take_units(int group, const MPIX_Lane *l, uint32_t part, char *unit, char *to, uint64_t room,
+                            uint64_t want, const MPIX_Control *c, int wait)
 {
     uint32_t me = mpix_me(group), n = mpix_size(group), lanes = n < 32 ? n : 32, lane = me % lanes, u;
     int warp = group == MPIX_BLOCK_ ? MPIX_WARP_ : group;
@@ -435,24 +431,23 @@ MPIX_FN int mpix_land(int group, struct MPIX_Prequest_s *r, uint32_t q, uint64_t
             x.v[mpix_i] = MPIX_OP(T, x.v[mpix_i], y.v[mpix_i]);                                                      \
         return x.w;                                                                                                  \
     } while (0)
-MPIX_FN uint64_t mpix_reduce8(int op, int type, uint64_t a, uint64_t b)
+MPIX_FN uint64_t mpix_combine(int op, int type, uint64_t a, uint64_t b)
 {
+    int order = op == MPIX_MIN || op == MPIX_MAX; /* sums and products wrap, so only these ask for the sign */
     switch (type) {
     case MPIX_FLOAT: MPIX_PAIR(float);
     case MPIX_DOUBLE: MPIX_PAIR(double);
-    case MPIX_INT32: MPIX_PAIR(uint32_t); /* sums and products wrap; MIN and MAX below */
+    case MPIX_INT32:
+        if (order)
+            MPIX_PAIR(int32_t);
+        MPIX_PAIR(uint32_t);
     case MPIX_UINT32: MPIX_PAIR(uint32_t);
-    case MPIX_INT64: MPIX_PAIR(uint64_t);
+    case MPIX_INT64:
+        if (order)
+            MPIX_PAIR(int64_t);
+        MPIX_PAIR(uint64_t);
     default: MPIX_PAIR(uint64_t);
     }
-}
-MPIX_FN uint64_t mpix_combine(int op, int type, uint64_t a, uint64_t b)
-{
-    if (op >= MPIX_MIN && type == MPIX_INT32)
-        MPIX_PAIR(int32_t);
-    if (op >= MPIX_MIN && type == MPIX_INT64)
-        MPIX_PAIR(int64_t);
-    return mpix_reduce8(op, type, a, b);
 }
 
 /* A reduction: every thread takes its cells of all ranks, in their order, so that all ranks get the same bits. */
@@ -505,7 +500,7 @@ MPIX_FN int mpix_parrived(int group, struct MPIX_Prequest_s *r, int partition, i
 {
     uint64_t epoch = mpix_epoch(r), all = r->send_bytes * r->send_parts, lo, hi;
     uint32_t first = (uint32_t)partition, end = first + 1, q = (uint32_t)partition;
-    int rc = 1;
+    int rc = 1; /* the send partitions: as dz_part_range (mpi/part_map.h), which the host has */
     if (all != r->recv_bytes * r->recv_parts || r->send_parts != r->recv_parts) {
         if (all == r->recv_bytes * r->recv_parts) {
             lo = (uint64_t)q * r->send_parts;

@@ -1,9 +1,8 @@
 #!/bin/bash
 # denizen-info: what a run has counted is what --counters shows; wrong files and words are refused.
-: "${top_builddir:=.}"
+: "${top_builddir:=.}" "${top_srcdir:=$(dirname "$0")/..}"
 info=$top_builddir/denizen-info
-LSAN_OPTIONS=suppressions=$(cd "${top_srcdir:-.}" && pwd)/test/lsan.supp:print_suppressions=0
-export LSAN_OPTIONS
+. "$top_srcdir/test/common.sh"
 mpirun=${MPIRUN:-$(command -v mpirun.openmpi || command -v mpirun)}
 [ -n "$mpirun" ] && [ "$mpirun" != no ] || { echo "skipped: Open MPI's mpirun is not installed"; exit 77; }
 [ "$(id -u)" != 0 ] || mpirun="$mpirun --allow-run-as-root"

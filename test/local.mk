@@ -119,7 +119,7 @@ AM_TESTS_ENVIRONMENT = \
 # measurements, by hand: they need a quiet machine
 EXTRA_DIST += test/bench/compare.sh test/bench/rdma.sh test/bench/startup.sh
 EXTRA_DIST += test/rxe/guest test/rxe/inside.sh test/rxe/jobs test/rxe/floor.sh test/rxe/fault-modes.sh
-EXTRA_DIST += $(script_tests) $(test_headers) test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
+EXTRA_DIST += $(script_tests) $(test_headers) test/common.sh test/run test/slurm test/lsan.supp test/tsan.supp test/launch/common.sh \
 	test/launch/kill.sh test/apps/common.sh test/apps/mpi4py_check.py test/model/flags.pml
 
 # ---- denizen-perf: MPI calls only, so the same files compile against other MPI libraries
@@ -137,4 +137,4 @@ man_MANS += man/denizen-perf.1
 EXTRA_DIST += man/denizen-perf.1
 
 # by hand, on a machine with a GPU: nvcc -arch=native -I. -O2 test/gpu/fences.cu
-EXTRA_DIST += cuda/mpix_device.h test/gpu/fences.cu
+EXTRA_DIST += test/gpu/fences.cu

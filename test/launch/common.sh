@@ -19,9 +19,7 @@ for name in $(env | sed -n 's/^\(\(PMIX\|PMI\|SLURM\|OMPI\|PRTE\|ORTE\|DENIZEN\)
     case $name in SLURM_TEST_DIR) ;; *) unset "$name" ;; esac
 done
 
-# For builds with sanitizers.
-LSAN_OPTIONS=suppressions=$(cd "$top_srcdir" && pwd)/test/lsan.supp:print_suppressions=0
-export LSAN_OPTIONS
+. "$top_srcdir/test/common.sh"
 
 skip() { echo "skipped: $*"; exit 77; }
 
@@ -41,9 +39,6 @@ need_slurm() {
     export SLURM_CONF
     srun="srun --input=none"
 }
-
-# Others may be at work in /dev/shm: their libraries' names are theirs.
-shm() { ls /dev/shm 2>/dev/null | grep -v -e '^mpich' -e '^vader' -e '^sem\.' -e '^pmix' -e '^psm' -e '^ompi' -e '^open_mpi'; }
 
 left_over() { # processes with our tag; the dead that nobody has reaped have no command line
     for file in $(grep -lsaF -- "$tag" /proc/[0-9]*/cmdline); do

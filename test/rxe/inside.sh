@@ -10,8 +10,7 @@ cd "$top_builddir" || exit 1
 out=$(mktemp -d)
 bad=0
 export DZ_TEST_SCALE=${DZ_TEST_SCALE:-200} TMPDIR=$out
-LSAN_OPTIONS=suppressions=$(cd "$top_srcdir" && pwd)/test/lsan.supp:print_suppressions=0 # what test/run does not start
-export LSAN_OPTIONS
+. "$top_srcdir/test/common.sh"
 # runs whose settings are of shared memory say nothing new over RDMA
 export DZ_TEST_WITHOUT="DENIZEN_TRANSPORT DENIZEN_SLOT_LIMIT DENIZEN_SLOT_RING DENIZEN_CMA DENIZEN_POOL DENIZEN_CHUNK"
 DZ_TEST_WITHOUT+=" DZ_TEST_COLL" # and collectives in all their modes take minutes; below those that stay
@@ -94,14 +93,15 @@ for source in "$top_srcdir"/test/conform/c*.c "$top_srcdir"/test/mpi/*.c; do
     [ -x "${name%.c}" ] && program "${name%.c}" ""
 done
 # the other ways for a partition to land and to be announced
+word=DENIZEN_IB_NOTICE=word slots="DENIZEN_IB_PACKED=0 DENIZEN_IB_SLOT=1048576" buffer="DENIZEN_IB_PACKED=0 DENIZEN_IB_SLOT=0"
 for name in conform/c05_unequal_counts conform/c06_datatypes mpi/part_random; do
-    program "test/$name" " word" DENIZEN_IB_NOTICE=word
-    program "test/$name" " slots" DENIZEN_IB_PACKED=0 DENIZEN_IB_SLOT=1048576
-    program "test/$name" " buffer" DENIZEN_IB_PACKED=0 DENIZEN_IB_SLOT=0
+    program "test/$name" " word" $word
+    program "test/$name" " slots" $slots
+    program "test/$name" " buffer" $buffer
 done
-program test/conform/c13_late_receiver " slots" DENIZEN_IB_PACKED=0 DENIZEN_IB_SLOT=1048576
-program test/conform/c13_late_receiver " word" DENIZEN_IB_NOTICE=word
-program test/conform/c14_many_cycles " buffer" DENIZEN_IB_PACKED=0 DENIZEN_IB_SLOT=0
+program test/conform/c13_late_receiver " slots" $slots
+program test/conform/c13_late_receiver " word" $word
+program test/conform/c14_many_cycles " buffer" $buffer
 # from one device to the other
 for name in conform/c05_unequal_counts mpi/part_random; do
     program "test/$name" " two devices" DENIZEN_IB_DEVICE=rxe%
